@@ -43,7 +43,7 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_HOMES = {  # of what is no model
+_HOMES = {  # public names that are not models
     "association": "appca.analysis.association",
     "drift": "appca.analysis.new_rows",
     "explore": "appca.canvas.widget",

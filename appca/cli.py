@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _say_warning(
     message: Warning | str, category: type[Warning], *_: object, **_more: object
 ) -> None:
-    """Say what a fit warns of, but not how it ended, which `fit` says itself."""
+    """Print the warnings of a fit except how it ended, which `fit` prints itself."""
     if category.__name__ != "ConvergenceWarning":
         clear()
         say(f"warning: {message}")

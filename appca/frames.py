@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 FEW_INTEGERS = 20  # whole numbers with at most this many different values are classes
-MOST_CLASSES = 200  # of a column that is tested
+MOST_CLASSES = 200  # in a column that is tested
 HIGHLY_VARIABLE = "highly_variable"
-MOST_CATEGORIES = 1000  # of a column that rows are coloured by
+MOST_CATEGORIES = 1000  # in a column that colours rows
 EXACT = 1 << 53  # larger whole numbers keep their digits as texts
 _NO_DATE = np.datetime64("NaT", "us")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
@@ -33,7 +33,7 @@ class TableColumn(NamedTuple):
     name: str
     kind: str  # "number", "date" or "class"
     values: np.ndarray  # (N,) float64: numbers, days since 1970, or codes; NaN is missing
-    names: tuple[str, ...] = ()  # of the classes, by first appearance
+    names: tuple[str, ...] = ()  # class names, by first appearance
 
     @property
     def there(self) -> np.ndarray:
@@ -47,7 +47,7 @@ class TableColumn(NamedTuple):
 
 
 def number_column(name: str, values: Any) -> TableColumn:
-    """Return a column of numbers (N,), also where they look like classes; inf is missing."""
+    """Return a column as numbers (N,), even if they look like classes; inf is missing."""
     x = np.asarray(values, dtype=np.float64)
     return TableColumn(name, "number", np.where(np.isfinite(x), x, np.nan))
 
@@ -83,16 +83,16 @@ def _by_name(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
 
 
 def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
-    """Return the columns of a table, and the names of those that say nothing.
+    """Return the columns of a table, and the names of columns without information.
 
     Left out are columns with a single value and those with more than `MOST_CLASSES` classes.
-    Raises InputError when a column does not have one value a row.
+    Raises InputError when a column does not have one value per row.
     """
     columns = [column_of(name, values) for name, values in named_columns(table).items()]
     for name, _, values, _ in columns:
         if len(values) != n_rows:
             msg = f"Column “{shortened(name)}” has {len(values):,} values for {n_rows:,} rows; "
-            raise InputError(msg + "give one value a row.")
+            raise InputError(msg + "give one value per row.")
     kept = [x for x in columns if x.varies(x.there) and len(x.names) <= MOST_CLASSES]
     names = {column.name for column in kept}
     return kept, [column.name for column in columns if column.name not in names]
@@ -129,7 +129,7 @@ def column_of(name: str, values: Any) -> TableColumn:
 
 
 def class_names(values: Any) -> np.ndarray:
-    """Return the class (N,) of each value as text, None where it is missing; 3.0 is "3"."""
+    """Return the class (N,) of each value as text, None if it is missing; 3.0 is "3"."""
     import pandas as pd
 
     x, _ = _plain(values)
@@ -140,7 +140,7 @@ def class_names(values: Any) -> np.ndarray:
 
 
 def numbers_of(values: Any) -> np.ndarray:
-    """Return a column (N,) as float64, NaN where it is missing or no number."""
+    """Return a column (N,) as float64, NaN if it is missing or no number."""
     x: Any = _plain(values)[0]
     if x.dtype.kind == "O":
         x = [float(text) if text and _NUMBER.fullmatch(text) else np.nan for text in x]
@@ -161,10 +161,10 @@ class Matrix(NamedTuple):
     """Rows as an array or a CSR matrix, (N, D)."""
 
     values: Any  # NaN is missing
-    names: tuple[str, ...] | None  # of the features, where they have any
+    names: tuple[str, ...] | None  # feature names, if there are any
 
     def for_model(self, model: Any) -> Any:
-        """Return what a model takes: with names, in a data frame, where it was fitted with them."""
+        """Return input for a model: a data frame with names if it was fitted with names."""
         if self.names is None or not hasattr(model, "feature_names_in_"):
             return self.values
         import pandas as pd
@@ -215,7 +215,7 @@ def matrix_of(X: Any) -> Matrix:
 
 
 def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
-    """Return names and columns of a data frame; None of anything else."""
+    """Return names and columns of a data frame; None for anything else."""
     import narwhals as nw
 
     if hasattr(table, "iloc") and hasattr(table, "columns"):  # names of pandas may repeat
@@ -228,7 +228,7 @@ def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
 def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
     """Return values (N,) as float64, datetime64 in UTC or objects, and whether they are classes.
 
-    Objects are the texts of classes, None where a value is missing. `as_numbers` leaves booleans
+    Objects are the texts of classes, None if a value is missing. `as_numbers` leaves booleans
     and numbers without missing values as they are.
     """
     import narwhals as nw
@@ -253,7 +253,7 @@ def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
         values = np.fromiter(values, dtype=object, count=len(values))
     x = np.asarray(values)
     if x.ndim != 1:
-        msg = f"A column has one value a row; got an array of shape {x.shape}."
+        msg = f"A column has one value per row; got an array of shape {x.shape}."
         raise InputError(msg)
     if x.dtype.kind == "M":
         return x.astype("datetime64[us]"), is_class

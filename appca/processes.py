@@ -14,7 +14,7 @@ from typing import IO, Any, Generic, TypeVar, cast
 
 Tell = Callable[[Any], None]
 STOP = "stop\n"  # a line between requests
-stop_was_asked = threading.Event()  # of the present request: to end early with what there is
+stop_was_asked = threading.Event()  # set when the current request should end early
 
 
 def serve(
@@ -67,7 +67,7 @@ class Ended(Exception):
 
 
 def python_path() -> str:
-    """Return a ``PYTHONPATH`` by which an uninstalled package is found, too."""
+    """Return a ``PYTHONPATH`` that includes an uninstalled package."""
     root = str(Path(__file__).resolve().parents[1])
     return os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
 
@@ -132,7 +132,7 @@ class Child:
         raise Ended
 
     def stop(self) -> None:
-        """Ask it to end its present work early, with what it has."""
+        """Ask the child to end its current request early and return its result so far."""
         with suppress(OSError):
             self._requests.write(STOP)
             self._requests.flush()
@@ -180,7 +180,7 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lent(self) -> Iterator[C]:
-        """Lend a process; one that is dead afterwards is not kept.
+        """Lend a process; it is dropped if it has died.
 
         Raises OSError where none can be started, Ended after `end`.
         """
@@ -192,7 +192,7 @@ class Pool(Generic[C]):
                 self._take_back(child)
 
     def end(self) -> None:
-        """End all processes, those that are lent at once."""
+        """End all processes; lent ones are killed at once."""
         with self._lock:
             self._is_over = True
             idle, self._idle = self._idle, []

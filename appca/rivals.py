@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 Array = NDArray[Any]
-FLOOR = 1e-6  # of the mean feature variance
+FLOOR = 1e-6  # relative to the mean feature variance
 FLOATS = [np.float64, np.float32]
 
 
@@ -112,7 +112,7 @@ class MixtureOfFactorAnalysers(_Clusterwise):
     loadings : {"own", "common"}
         Directions of its own for each piece, or the same for all.
     n_init, max_iter, tol
-        Starts, most EM iterations of each, and the least gain of one in nats a row.
+        Starts, most EM iterations of each, and the least gain of one in nats per row.
     random_state : int, RandomState or None
 
     Attributes

@@ -89,7 +89,7 @@ def appca(  # noqa: PLR0913 (the arguments of scanpy.pp.pca and those of a fit)
 
     adata = adata.copy() if copy else adata
     features = None if use_rep is not None else features_of(adata, mask_var)
-    by_em = parameters.get("inference", "em") in ("em", "hard")  # which takes sparse matrices
+    by_em = parameters.get("inference", "em") in ("em", "hard")  # EM takes sparse matrices
     X = values_of(adata, layer, use_rep, features, sparse=by_em)
     model = AdaptivePPCA(n_components, n_active, random_state=random_state, **parameters).fit(X)
     D = X.shape[1]
@@ -117,7 +117,7 @@ def _add(adata: "AnnData", key: str, fit: tuple[Any, ...], *, sparse: bool) -> N
         adata.obsm[name] = csr_matrix(scores) if sparse else np.array(scores)
     for name, loadings in added["varm"].items():
         adata.varm[name] = loadings
-    if key not in added["varm"] and key in adata.varm:  # of an earlier fit
+    if key not in added["varm"] and key in adata.varm:  # left by an earlier fit
         del adata.varm[key]
     adata.uns.update(added["uns"])
     for name, column in added["obs"].items():

@@ -96,7 +96,7 @@ def shortened(text: object, limit: int = 40) -> str:
 
 
 def printable(text: str) -> str:
-    """Show signs that are not seen, such as those that steer a terminal, as "�"."""
+    """Show invisible characters, such as terminal controls, as "�"."""
     return "".join(sign if sign.isprintable() or sign == _JOINER else "\ufffd" for sign in text)
 
 
@@ -106,12 +106,12 @@ def counted(n: int, noun: str) -> str:
 
 
 def capital(name: str) -> str:
-    """Return a name with its first letter large; one that has large letters keeps its own: "pH"."""
+    """Return a name with its first letter capital, unless it has capitals already: "pH"."""
     return name[:1].upper() + name[1:] if name == name.lower() else name
 
 
 def is_text(column: np.ndarray) -> bool:
-    """Tell whether every character of an array's texts exists; other arrays have none.
+    """Whether every character of an array's texts is valid; true for other arrays.
 
     NumPy takes any 32 bits of a file for a character, and Python then fails on those above
     U+10FFFF; halves of surrogate pairs cannot be written as UTF-8.
@@ -159,7 +159,7 @@ def refuse_if(is_broken: object, sentence: str, report: dict[str, Any] | None = 
 
 
 class UnknownNameError(InputError):
-    """A refusal of a name; `kind` is what it should have named, such as “column”."""
+    """Refusal of a name; `kind` is the expected kind of thing, such as “column”."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -201,7 +201,7 @@ class MissingExtraError(InputError, ImportError):
 
 @contextmanager
 def naming_extra() -> Iterator[None]:
-    """Say by a MissingExtraError which extra brings a package; also a decorator."""
+    """Raise MissingExtraError with the extra that has a package; also a decorator."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -220,7 +220,7 @@ ROOM = "free some space, or name another folder in APPCA_HOME"
 
 
 def reason(error: Exception) -> str:
-    """Say in a few words why something could not be read."""
+    """Return in a few words why something could not be read."""
     if isinstance(error, FileNotFoundError):
         return f"{Path(error.filename or '').name or 'a file'} is missing"
     if isinstance(error, KeyError):

@@ -43,7 +43,7 @@ def additions(
 
     `ratio` (K,) is the share of the variance that each component explains; of `params`, settings of
     the fit, only plain values are kept. `features` (n_vars,) says which variables the D features
-    are, None where they are none; by their `names` (D,) the model finds them again.
+    are, None if they are none; by their `names` (D,) the model finds them again.
     """
     varm = {}
     if features is not None:

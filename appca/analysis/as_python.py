@@ -15,7 +15,7 @@ WIDTH = 88  # columns of settings
 
 
 class Recipe(NamedTuple):
-    """What a run was made with, beside the data."""
+    """The settings of a run, without the data."""
 
     run: str  # its id
     title: str

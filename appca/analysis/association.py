@@ -15,11 +15,11 @@ from appca.words import naming_extra, refuse_if, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
-ALIKE = 0.95  # rank correlation with a technical measure from which on a column is marked
-GAPS = "missing share"  # of a row's cells
+ALIKE = 0.95  # least rank correlation with a technical measure that marks a column
+GAPS = "missing share"  # per row
 USE, SCORE = "use", "score"
-LEAST_ROWS = 5  # that use a component, and that do not
-NAMED = 2  # classes at each end
+LEAST_ROWS = 5  # rows that use a component, and rows that do not
+NAMED = 2  # most classes named as high, and as low
 SIGNIFICANT = 0.05  # largest q of a proposed name
 _BATCH = re.compile(
     r"(^|[\W_])(batch|plate|lane|run|chip|slide|scanner|site|operator|session)([\W_\d]|$)", re.I
@@ -28,7 +28,7 @@ _TESTED = ["column", "kind", "component", "part", "n"]
 _TESTED += ["effect", "direction", "p", "least", "high", "low"]
 SORTED = "the file is sorted by this column"
 _NEAR = 10  # rows on each side of a change of class
-_BARE = {"yes", "no", "true", "false"}  # classes that say nothing without their column
+_BARE = {"yes", "no", "true", "false"}  # classes without meaning unless their column is named
 _UNANSWERED = {"-", "?", "na", "n/a", "nan", "none", "null", "missing", "unknown", "no answer"}
 _RESULTS = [*_TESTED[:4], "effect", "direction", "n", "p", "q", "technical", "high", "low"]
 _DRAWN = 1 << 20  # numbers of permuted targets, or of centred rows, that are held at once
@@ -59,30 +59,30 @@ def association(
     blocks : str or array-like of shape (N,), optional
         A column of the table, or values, within which rows are exchangeable, such as a batch.
     n_permutations : int
-        Permutations of each test, up to ten times as many until 20 of them reach it. If none
-        does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009), bounded only by the
-        number of different orders of the rows.
+        Permutations per test. Up to ten times as many are drawn until 20 reach the observed value.
+        If none does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009), bounded
+        only by the number of different orders of the rows.
     random_state : int, Generator or None
 
     Returns
     -------
     DataFrame
-        One row a test, the smallest `q` and then the largest effect first: `column`, `kind`
+        One row per test, sorted by `q`, then by falling effect: `column`, `kind`
         ("number", "date" or "class"), `component` (counted from 1), `part` ("use" or "score");
         `effect`, from 0 to 1; `direction`: "rises", "falls", or the classes with more users or
         higher scores (a tuple in `high`) and with fewer or lower ones (`low`); `n` rows; `p`, by
         permutation of the rows, and `q`, corrected for all tests (Benjamini and Hochberg, 1995);
-        `technical`, why a column may stem from the measurement, or an empty text. A class by which
-        the rows are sorted is exempt if it has an association among the rows near its changes.
+        `technical`, why a column may stem from the measurement, or an empty text. A column of
+        classes that sorts the rows is not marked if an association remains where classes change.
 
         ``attrs["left_out"]`` names columns that could not be tested, ``attrs["least_q"]`` is the
-        least q that a single effect could have: from 5% on, no conclusion is possible.
+        least q that a single effect could have: at 5% or more, no conclusion is possible.
 
     Raises
     ------
     InputError
-        When the table or the blocks have another number of rows than X, two columns have one name,
-        or a column of blocks is not in the table.
+        When the table or the blocks differ from X in their number of rows, two columns share a
+        name, or the column of blocks is not in the table.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def associated(
     n_permutations: int = 999,
     random_state: Any = None,
 ) -> "pd.DataFrame":
-    """Test columns against scores and use (N, K); those like `technical` measures are marked."""
+    """Test columns against scores and use (N, K); mark columns that follow `technical` measures."""
     import pandas as pd
 
     rng, n = np.random.default_rng(random_state), len(scores)
@@ -130,9 +130,9 @@ def associated(
         refuse_if(blocks not in named, msg)
         blocks = named.pop(blocks)
     codes = np.zeros(n) if blocks is None else frames.column_of("blocks", blocks).values
-    msg = f"blocks must have one value a row, {n:,}; got shape {codes.shape}."
+    msg = f"blocks must have one value per row, {n:,}; got shape {codes.shape}."
     refuse_if(codes.shape != (n,), msg)
-    codes = np.unique(codes, return_inverse=True)[1]  # missing values are a block
+    codes = np.unique(codes, return_inverse=True)[1]  # NaN is a block, too
     columns, left_out = frames.columns_of(named, n)
     by_gaps: dict[bytes, list[frames.TableColumn]] = {}
     for column in columns:
@@ -175,7 +175,7 @@ def associated(
 
 
 def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -> str:
-    """Say why a column may stem from the measurement: a measure (N,), or its name."""
+    """Return why a column may stem from the measurement; empty if nothing suggests it."""
     from scipy.stats import spearmanr
 
     for name, measure in measures.items():
@@ -202,7 +202,7 @@ def _tested(
     n_permutations: int,
     rng: np.random.Generator,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield m, column and the last of `_TESTED`: what columns explain of target ranks (n, M)."""
+    """Test columns against targets (n, M); yield m, the column and `_TESTED` from "effect" on."""
     from scipy.special import gammaln
     from scipy.stats import rankdata
 
@@ -241,7 +241,7 @@ def _tested(
     a = int(np.clip(_DRAWN // T.size, 1, 1024 // b))
 
     def draw(m: int, tests: np.ndarray) -> np.ndarray:
-        # each order of targets with each order of parts: uniform, independent in pairs
+        # each order of targets with each order of parts: uniform and pairwise independent
         (some, k), (few, c) = (np.unique(x, return_inverse=True) for x in np.divmod(tests, C))
         kept = np.isin(of, few)
         orders = np.tile(np.arange(n), (b - (-m // b), 1))
@@ -270,7 +270,7 @@ def _tested(
 def _ends(
     ordered: np.ndarray, X: np.ndarray, products: np.ndarray, names: Sequence[str]
 ) -> tuple[float, tuple[str, ...], tuple[str, ...]]:
-    """Return the share that ranks or classes X (P, n) can explain, and classes at both ends."""
+    """Return the largest share that X (P, n) can explain, and the high and the low classes."""
     if not names:
         return float((ordered @ np.sort(X[0])) ** 2), (), ()
     counts = (X > 0).sum(axis=1)
@@ -285,9 +285,9 @@ def _ends(
 
 
 def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
-    """Return names for components, counted from 1, after significant columns, none technical.
+    """Propose names for components, counted from 1, from significant columns; none technical.
 
-    None comes from a missing answer, nor goes to a component that has more to do with gaps.
+    Missing answers name no component, and components that follow gaps more closely get no name.
     """
     names: dict[int, str] = {}
     telling = tests[tests["q"] < SIGNIFICANT]
@@ -298,7 +298,7 @@ def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
             continue
         if direction == "falls":
             name = f"low {name}"
-        elif direction != "rises":  # 7 and yes say little alone
+        elif direction != "rises":  # 7 and yes mean little alone
             name = f"{name} {first}" if len(first) in (1, 2) or first.lower() in _BARE else first
         if test["component"] not in names and name and name not in names.values():
             names[test["component"]] = name
@@ -323,9 +323,9 @@ def variance_by(
     model : fitted estimator
         With K components.
     X : array-like or data frame, shape (N, D)
-        Missing entries (NaN) count for nothing.
+        Missing entries (NaN) are ignored.
     classes : array-like of shape (N,), optional
-        A class a row; rows without a class are left out.
+        One class per row; rows without a class are left out.
     blocks : mapping of str to sequence of int, optional
         Columns of X by the name of their block, no column in two of them.
 
@@ -334,13 +334,13 @@ def variance_by(
     DataFrame
         One row for each `class`, `block` and `component` (counted from 1; 0 is what no component
         explains) with its `share` of the squared distance of the class's rows from the model's mean
-        within the block. Shares of a class and block add up to 1; a negative one moves the rows
-        away from the data.
+        within the block. Shares of a class and block add up to 1; a negative share makes the
+        reconstruction worse.
 
     Raises
     ------
     InputError
-        When classes have another length than X, or blocks overlap or go beyond its columns.
+        When classes and X differ in length, or blocks overlap or name columns that X lacks.
     """
     import pandas as pd
 
@@ -348,7 +348,7 @@ def variance_by(
     scores, values = np.asarray(model.describe(matrix.for_model(model)).scores), matrix.values
     n, D = values.shape
     of_rows = np.full(n, ALL, dtype=object) if classes is None else frames.class_names(classes)
-    refuse_if(len(of_rows) != n, f"classes must have one value a row, {n:,}; got {len(of_rows):,}.")
+    refuse_if(len(of_rows) != n, f"classes need one value per row, {n:,}; got {len(of_rows):,}.")
     parts = {str(name): np.asarray(d, np.int64) for name, d in (blocks or {}).items()}
     listed = np.sort(np.concatenate([np.empty(0, np.int64), *parts.values()]))
     wrong = listed[(listed < 0) | (listed >= D)].tolist()
@@ -379,12 +379,12 @@ def variance_by(
     return pd.DataFrame(lines, columns=["class", "block", "component", "share"])
 
 
-MOST_LABELS, MOST_ROWS = 8, 1_000  # columns that are looked at; rows, a fair sample
-LEAST = 0.25  # effect below which nothing is said
+MOST_LABELS, MOST_ROWS = 8, 1_000  # columns tested, on a random sample of rows
+LEAST = 0.25  # smallest effect reported
 
 
 def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
-    """Say of each component which label goes with its scores or its use; empty where none."""
+    """Return the label most associated with each component, in words; empty if there is none."""
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_ROWS]
     table = {name: values[rows] for name, values in list(dataset.labels.items())[:MOST_LABELS]}
     scores, active = described.scores[rows], described.active[rows]

@@ -47,7 +47,7 @@ def unit(course: np.ndarray) -> np.ndarray:
     trend = drift(course.shape[-1])
     left = course - (course @ trend) @ trend.T
     length = np.linalg.norm(left, axis=-1, keepdims=True)
-    # what rounding leaves of a pure drift is no time course
+    # a pure drift leaves rounding errors, not a time course
     real = length > 1e-9 * np.linalg.norm(course, axis=-1, keepdims=True)
     return np.asarray(np.divide(left, length, out=np.zeros_like(left), where=real))
 

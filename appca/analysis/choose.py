@@ -19,9 +19,9 @@ from appca.models.settings import MODELS as ALL_MODELS
 from appca.storage.journal import Record
 from appca.words import fixed, refuse_if
 
-MODELS = ("aPPCA", "aFA")  # whose held-out likelihood is exact
+MODELS = ("aPPCA", "aFA")  # with an exact held-out likelihood
 MOST_CELLS = 600
-_SEED_STEP = 1000  # seeds of the repeats are apart from those a person tries one by one
+_SEED_STEP = 1000  # keeps seeds of repeats apart from seeds chosen by hand
 
 Cell = tuple[int, int]  # K, L
 Floats = np.ndarray
@@ -29,7 +29,7 @@ Floats = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class GridConfig(FitCampaign):
-    """Settings of a grid over K and L; InputError for values without meaning, or too many cells.
+    """Settings of a grid over K and L; InputError for invalid values or too many cells.
 
     `parameters` are keywords of the estimator, all but K and L; cells with L > K are left out. Of
     more rows than `max_rows` a random sample is used.
@@ -80,7 +80,7 @@ class GridConfig(FitCampaign):
         return [({"n_components": k, "n_active": L}, train, 1.0) for k, L, _ in self.steps()]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return what fits a cell to a fold and scores the rest: nats per row, error, seconds."""
+        """Return a function that fits and scores a cell on a fold: nats per row, error, seconds."""
         split = folds(dataset.n_rows, self.n_folds, self.max_rows)
 
         @cache
@@ -125,7 +125,7 @@ class GridTable(NamedTuple):
     components: tuple[int, ...]
     actives: tuple[int, ...]
     log_likelihood: Floats  # (nK, nL, fold) held-out nats per row
-    error: Floats  # (nK, nL, fold) held-out mean squared error a feature
+    error: Floats  # (nK, nL, fold) held-out mean squared error per feature
     baseline: dict[int, Floats]  # q -> (fold,) log-likelihood of PPCA with q components
 
 
@@ -152,7 +152,7 @@ def over_folds(values: Floats) -> tuple[Floats, Floats]:
 
 
 def near(log_likelihood: Floats) -> np.ndarray:
-    """Mark, (...) bool, the best of (..., fold) and all within a standard error of it.
+    """Return (...) bool: the best cell of (..., fold) and all within a standard error of it.
 
     Cells are compared fold by fold.
     """
@@ -167,8 +167,8 @@ def near(log_likelihood: Floats) -> np.ndarray:
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
     """Log-likelihood of a cell over that of PPCA with L components, and the share it closes.
 
-    The share is of the gap between PPCA with L and with K components, NaN where there is none; both
-    are NaN where the baseline is not measured.
+    The share is of the gap between PPCA with L and with K components, NaN if there is none; both
+    are NaN if the baseline is not measured.
     """
     K, L = cell
     values = grid.log_likelihood[grid.components.index(K), grid.actives.index(L)]
@@ -199,7 +199,7 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
     """Return the sizes to try, and why; None while no cell is measured.
 
     If the best cell is inside the grid, they are the smallest L, then K, within one standard error
-    of it. At an edge of the grid L is `n_active`, else 2 or the smallest there is, and K is at the
+    of it. At an edge of the grid L is `n_active`, else 2 or the smallest value, and K is at the
     elbow of its curve up to the smallest K that is as good as its best.
     """
     as_good = near(grid.log_likelihood)
@@ -228,7 +228,7 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
 
 
 class Stability(NamedTuple):
-    """Fits to halves of the rows, one a repeat; differences are held-out nats per row, of ours."""
+    """Fits to random halves of the rows; gains of the fit in held-out nats per row."""
 
     cosines: Floats  # (repeat, K) absolute cosine to the fit to all rows
     over_ppca: Floats  # (repeat, 2) gain over PPCA with L components, standard error; NaN if L = K
@@ -237,10 +237,10 @@ class Stability(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StabilityConfig(FitCampaign):
-    """Settings of fits to random halves of the rows; InputError for values without meaning.
+    """Settings of fits to random halves of the rows; InputError for invalid values.
 
     Components are matched with those of a fit to all rows by |cos|. On the other half a fit is
-    compared with PPCA with L components and with L + 1. Of many rows a sample is used as in a grid.
+    compared with PPCA with L components and with L + 1. A sample replaces many rows, as in a grid.
     """
 
     folder: ClassVar[str] = "stability"
@@ -252,11 +252,11 @@ class StabilityConfig(FitCampaign):
         refuse_if(self.model not in MODELS, msg)
 
     def steps(self) -> list[Step]:
-        """Return the number of every half."""
+        """Return the numbers of the halves."""
         return [(number,) for number in range(1, self.repeats + 1)]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return what fits a half and compares it with all rows and with other sizes."""
+        """Return a function that fits a half and compares it with other fits."""
         from appca.models.draws import match
 
         X = dataset.X[sample_of(dataset.n_rows, MOST_ROWS, 0)]

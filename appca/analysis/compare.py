@@ -84,7 +84,7 @@ class RivalProjection(NamedTuple):
     seconds: float  # fit and projection
     log_likelihood: np.ndarray | None = None  # (m,) nats, of the rows held out
     reconstruction: np.ndarray | None = None  # (m, D) of the rows held out
-    note: str = ""  # what a reader must know about the numbers
+    note: str = ""  # a caveat to show
     n_parameters: int = 0  # free parameters; 0 if not counted
     at_floor: float = 0.0  # share of the noise variances that ended at their floor
 
@@ -331,7 +331,7 @@ class ModelAdvice(NamedTuple):
     """The recommended variant and the best rival."""
 
     chosen: Ranked
-    is_best: bool  # by two standard errors over every other variant
+    is_best: bool  # two standard errors above every other variant
     rival: Ranked | None  # the best rival
     lead: float  # over the rival, nats per row
     lead_error: float
@@ -513,7 +513,7 @@ class MaskedConfig(FitCampaign):
     def measuring(self, dataset: Dataset) -> Measure:
         """Return a function that hides and predicts cells, and returns the error and their number.
 
-        Raises InputError when the preprocessing needs whole rows.
+        Raises InputError when the preprocessing needs complete rows.
         """
         rows = sample_of(dataset.n_rows, MOST_MASKED, 0)
         X = dataset.X[rows]

@@ -60,7 +60,7 @@ def summarise(
 
 
 def identification(cosine: float, present: float = 1.0) -> str:
-    """Say in words how well a component is determined by the data."""
+    """Describe how well the data determine a component."""
     if present < USUAL:
         return "in few draws"
     levels = "not identified", "roughly identified", "identified"
@@ -99,7 +99,7 @@ def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndar
 def score_spread(model: FittedModel) -> np.ndarray | None:
     """Return the posterior standard deviation (K,) of a score, given the row's components.
 
-    None where rows differ in it: without orthonormal components and one noise for all.
+    None if rows differ in it: without orthonormal components and one noise for all.
     """
     W, noise = model.components.astype(np.float64), np.unique(model.noise_variance)
     scaled = model.row_scale_values is not None
@@ -210,7 +210,7 @@ def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
 
 
 def opens_in_pair_view(active: np.ndarray) -> bool:
-    """Whether some row uses over two components, and most lie in subspaces of few rows."""
+    """Whether rows use over two components, and most rows are in small subspaces."""
     sizes = np.array([len(subspace.rows) for subspace in ranked(active)])
     in_large = sizes[sizes >= LEAST_ROWS].sum()
     return bool(active.sum(axis=1).max() > 2 and in_large < 0.5 * len(active))
@@ -287,7 +287,7 @@ def slant(images: np.ndarray) -> np.ndarray:
 
 
 def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, float, float]:
-    """Compare values (N,) of the rows `inside`, (N,) bool, with those of all others.
+    """Compare values (N,) of the rows `inside`, (N,) bool, with values of all other rows.
 
     Returns the number of rows inside, their mean and standard deviation, Cohen's d, which is the
     difference of the means in pooled standard deviations, and its standard error. With fewer than
@@ -304,7 +304,7 @@ def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, f
 
 
 class Sharing(NamedTuple):
-    """What C classes use of K components and share with each other, as means; NaN of nothing."""
+    """Mean use of K components by C classes, and sharing between them; NaN for empty means."""
 
     shared: np.ndarray  # (C, C) number of components, over distinct pairs of rows
     counts: np.ndarray  # (C,) rows of each class

@@ -26,7 +26,7 @@ LEAST_LENGTH = 10
 
 
 class Requirement(NamedTuple):
-    """What a chain needs, in sweeps of that chain; a guess below `INDEPENDENT_DRAWS` of them."""
+    """Sweeps that a chain needs; a rough estimate from fewer than `INDEPENDENT_DRAWS`."""
 
     burn_in: int
     total: int  # sweeps to keep after burn-in
@@ -88,13 +88,13 @@ def required(alpha: float, beta: float, thin: int = 1) -> Requirement:
 LARGEST_R_HAT = 1.01
 SUSPECT_R_HAT = 1.05
 LEAST_ESS_PER_CHAIN = 100
-LEAST_DRAWS = 4  # below that ArviZ has nothing to say
-WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): a longer chain does not mend that
+LEAST_DRAWS = 4  # needed by ArviZ
+WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): a longer chain does not help
 
 Level = Literal["good", "unknown", "doubtful", "bad"]
 LEVELS: tuple[Level, ...] = ("good", "unknown", "doubtful", "bad")
-MOST_DOUBTFUL = 0.5  # share of such rows that is no cause for care
-MOST_AT_FLOOR = 0.05  # share of features at the floor of their noise that is no cause for care
+MOST_DOUBTFUL = 0.5  # largest share of doubtful rows that is acceptable
+MOST_AT_FLOOR = 0.05  # largest acceptable share of features at their noise floor
 MOST_OF_A_ROW, MOST_BEFORE_BAD = 0.1, 0.5  # shares of the variance in the components
 RECOVERED = 0.9  # least |cos| of a component in fits to halves of the rows, their median
 CLEAR = 2.0  # standard errors
@@ -122,7 +122,7 @@ class Diagnosis(NamedTuple):
 
 
 class Check(NamedTuple):
-    """One thing to know before a fit is relied on."""
+    """One check of whether a fit is reliable."""
 
     level: Level
     label: str
@@ -146,7 +146,7 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.fl
 
 
 def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
-    """Judge every invariant quantity that moves; R-hat is plain for those of two values."""
+    """Judge every invariant quantity that moves; R-hat is plain for binary ones."""
     from appca.models.chains import load_arviz
 
     arviz, diagnoses = load_arviz(), []
@@ -177,7 +177,7 @@ def worst(checks: Sequence[Check]) -> Level:
 
 
 def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
-    """Check what the draws show beside convergence; K, where learned, may be `most`."""
+    """Check the draws apart from convergence; K, where learned, may be `most`."""
     from appca.models.chains import levels
 
     checks = []
@@ -214,7 +214,7 @@ def most_frequent(numbers: NDArray[np.integer[Any]]) -> int:
 def of_chains(
     diagnoses: Sequence[Diagnosis], n_chains: int, *, apart: bool | None = None
 ) -> list[Check]:
-    """Check whether the chains agree, from which starts, and whether there are enough draws."""
+    """Check whether chains agree, where they started, and whether there are enough draws."""
     if not diagnoses:
         return [Check("bad", "Too few draws", "Raise the number of draws.")]
     most = max(diagnoses, key=lambda d: d.r_hat if np.isfinite(d.r_hat) else np.inf)
@@ -294,7 +294,7 @@ def of_halves(halves: Stability | None) -> list[Check]:
 
 
 def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
-    """Check how sure the rows' choices of components are, and whether rows repeat earlier ones."""
+    """Check how certain the supports of rows are, and whether rows repeat earlier ones."""
     doubtful = float(np.mean(np.asarray(membership) < DOUBTFUL))
     why = f"{percent(doubtful)} of rows use components that are under {percent(DOUBTFUL)} likely."
     clear = Check("good", "Choices clear", why)
@@ -310,7 +310,7 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:
     """Name the fields of a diagnosis that fall short, Raftery and Lewis' as "burn_in" and so on.
 
-    `burn_in` is what the chains made, in kept draws; by default it is enough for anything.
+    `burn_in` is the burn-in of the chains, in kept draws; by default it always suffices.
     """
     wanted, asked = LEAST_ESS_PER_CHAIN * n_chains, diagnosis.raftery_lewis
     enough = {  # False of NaN
@@ -326,7 +326,7 @@ def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> se
 def of_climb(log_likelihoods: Sized, reason: str, at_floor: float = 0.0) -> list[Check]:
     """Check whether a fit by EM has converged, and its noise variances stayed off the floor.
 
-    `log_likelihoods` has one entry an iteration; `at_floor` is the share of features at the floor.
+    `log_likelihoods` has one entry per iteration; `at_floor` is the share of features at the floor.
     """
     if "floor" in reason:
         why = "The components reproduce the rows almost exactly, so likelihoods mean little: "

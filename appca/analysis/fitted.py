@@ -38,7 +38,7 @@ class _ReadOnly:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DescribedRows(_ReadOnly):
-    """What a model with K components says of N rows; all arrays are read-only.
+    """Results of a model with K components for N rows; all arrays are read-only.
 
     `scores` (N, K) are posterior means given the MAP support `active`, 0 outside of it;
     `membership` (N,) is the probability of that support; `inclusion` (N, K) of each component;
@@ -57,7 +57,7 @@ class DescribedRows(_ReadOnly):
 
     @classmethod
     def from_description(cls, description: "Description") -> "DescribedRows":
-        """Keep what an estimator's `describe` said, in the precision that is stored."""
+        """Convert the result of `describe` to the stored precision."""
         errors = description.standard_error
         stored = {"log_likelihood_errors": errors if errors.any() else None}
         rounded = ("scores", "inclusion", "membership", "error", "row_scales")
@@ -90,7 +90,7 @@ class DescribedRows(_ReadOnly):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedModel(_ReadOnly):
-    """What new rows can be described by: a fitted estimator's arrays and its preprocessing.
+    """A fitted estimator's arrays and its preprocessing, for describing new rows.
 
     components (K, D') and mean (D',) are of the D' features after preprocessing; the noise variance
     is one number, or one for each feature, 0 of a constant one; `scale` (K,) is the root mean
@@ -119,13 +119,13 @@ class FittedModel(_ReadOnly):
 
     @classmethod
     def from_estimator(cls, estimator: Any, preprocessing: Fitted) -> "FittedModel":
-        """Keep what an estimator was fitted to, behind the preprocessing it was fitted after."""
+        """Combine the arrays of a fitted estimator with its preprocessing."""
         arrays = estimator.fitted_arrays() | {CURVE: np.asarray(estimator.log_likelihoods_)}
         return FittedModel.from_arrays(arrays | _with(PREPROCESSING, preprocessing.arrays()))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
-        """Rebuild what `model_arrays` took apart.
+        """Rebuild a model from its `model_arrays`.
 
         Raises KeyError for missing arrays, ValueError for an array where a number belongs.
         """
@@ -157,7 +157,7 @@ class FittedModel(_ReadOnly):
         return cls.from_arrays(arrays)
 
     def estimator_arrays(self) -> dict[str, np.ndarray]:
-        """Return what an estimator's `restore` takes."""
+        """Return the arrays for an estimator's `restore`."""
         every = {name: getattr(self, name) for name in (*_EVERY_MODEL, "alpha", *_SOME_MODELS)}
         arrays = {name: np.asarray(value) for name, value in every.items() if value is not None}
         K = len(self.components)
@@ -173,13 +173,13 @@ class FittedModel(_ReadOnly):
         return arrays | _with(PREPROCESSING, self.preprocessing.arrays())
 
     def with_rows(self, rows: DescribedRows, **beside: Any) -> "FittedRun":
-        """Return the model with what it says of some rows, and no others; see `FittedRun`."""
+        """Return the model with the results for these rows only; see `FittedRun`."""
         return FittedRun(**self._values(FittedModel), **rows._values(DescribedRows), **beside)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedRun(FittedModel, DescribedRows):
-    """A fitted model and what it says of the rows it was fitted to.
+    """A fitted model and its results for the rows it was fitted to.
 
     `posterior` has the draws of a sampled fit, (n_chains, n_draws, ...) each; `imputed` (m,) what
     the model puts into the missing cells, in data units, row by row.
@@ -190,7 +190,7 @@ class FittedRun(FittedModel, DescribedRows):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedRun":
-        """Rebuild what `to_arrays` took apart; raises as `FittedModel.from_arrays`."""
+        """Rebuild a run from `to_arrays`; raises as `FittedModel.from_arrays`."""
         beside = {"posterior": _without(POSTERIOR, arrays), "imputed": arrays.get(IMPUTED)}
         model, rows = FittedModel.from_arrays(arrays), DescribedRows.from_arrays(arrays)
         return model.with_rows(rows, **beside)
@@ -228,12 +228,12 @@ _EVERY_MODEL = (
     *("latent_variance", "explained_variance", "scale"),
 )
 _SOME_MODELS = ("weights", "size_probabilities", "row_scale_values", "row_scale_probabilities")
-SOME_ROW_ARRAYS = "log_likelihood_errors", "row_scales"  # which not every run has
+SOME_ROW_ARRAYS = "log_likelihood_errors", "row_scales"  # missing in some runs
 ROW_ARRAYS = tuple(part.name for part in fields(DescribedRows) if part.name not in SOME_ROW_ARRAYS)
 
 
 def belongs_to_model(name: str) -> bool:
-    """Whether an array of this name is one of those of a model file."""
+    """Whether a model file has an array of this name."""
     names = (*_EVERY_MODEL, *_SOME_MODELS, "n_active", "n_components", "alpha", CURVE)
     return name in names or name.startswith((PREPROCESSING, DRAWS))
 
@@ -267,7 +267,7 @@ def _without(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndar
 
 
 class OfModel(Recorded):
-    """Base of recorded settings with those of a model, ``parameters``, among them."""
+    """Base of recorded settings that include the ``parameters`` of a model."""
 
     preprocessing: dict[str, Any]
     model: str

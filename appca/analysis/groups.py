@@ -13,8 +13,8 @@ from appca.data.dataset import Dataset, categories
 from appca.frames import column_of as column_of_table
 from appca.words import number, percent, refuse_if, shortened
 
-MOST_FEATURES = 1000  # that are offered by name at once
-MOST_RANKED = 5_000  # rows whose ranks in panels are counted while a page is drawn
+MOST_FEATURES = 1000  # offered in one list
+MOST_RANKED = 5_000  # rows up to which a page ranks neighbours in panels
 CHANNELS = ("red", "green", "blue")
 OF_CLASSES = {"is": "is one of", "is not": "is none of"}
 OF_NUMBERS = {
@@ -26,7 +26,7 @@ OF_NUMBERS = {
 
 
 class RowValues(NamedTuple):
-    """Something that every row has: a class or a number."""
+    """A class or number for each row."""
 
     name: str
     values: np.ndarray  # (N,) numbers, or codes into names
@@ -34,11 +34,11 @@ class RowValues(NamedTuple):
 
 
 class RowColour(NamedTuple):
-    """What rows can be coloured by, beside labels, columns and components."""
+    """A way to colour rows, in addition to labels, columns and components."""
 
     about: str
-    of: Callable[..., Any]  # of the data, a fit and the trust of a map: (N,), or (N, 2 or more)
-    offered: Callable[..., bool] | None = None  # of data and trust; if given, it is made on demand
+    of: Callable[..., Any]  # (data, fit, trust of a map) -> (N,), or (N, 2 or more)
+    offered: Callable[..., bool] | None = None  # (data, trust) -> bool; None: always
 
 
 def _of_panels(dataset: Dataset, fitted: FittedRun, _: object) -> np.ndarray:
@@ -66,7 +66,7 @@ MEASURES = [key for key, colour in COLOURS.items() if colour.offered is None]
 
 
 def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str, str]:
-    """Return what a rule can be about, key to name; of features the first that hold a text."""
+    """Map keys of conditions to names; of the features, only the first that contain `wanted`."""
     names = {f"label:{name}": name for name in dataset.labels}
     names |= {key: key for key in ("subspace", *MEASURES)}
     names |= {f"score:{k}": f"score on {name_of(fitted, k)}" for k in range(fitted.scores.shape[1])}
@@ -114,10 +114,10 @@ def feature_name(dataset: Dataset, j: int) -> str:
 
 
 def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
-    """Return the rows that a rule holds for, (N,) bool; none whose number is missing.
+    """Return which rows meet a condition, (N,) bool; rows with a missing number never do.
 
-    `relation` is a key of `OF_CLASSES` for classes, which `value` names, and of `OF_NUMBERS` for
-    numbers: "highest" 5 are the rows above the 95% quantile. Raises InputError for others.
+    For classes, `relation` is a key of `OF_CLASSES` and `value` contains class names. For numbers,
+    it is a key of `OF_NUMBERS`: "highest" 5 means above the 95% quantile. Others: InputError.
     """
     rules = OF_NUMBERS if column.names is None else OF_CLASSES
     kind = "numbers" if column.names is None else "classes"
@@ -137,28 +137,28 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
         return values > limit if relation in ("above", "highest") else values < limit
 
 
-LEAST = 2  # rows on either side, below which nothing is compared
-LEAST_USERS = 5  # rows on either side that use a component, to compare their scores
+LEAST = 2  # rows needed on either side
+LEAST_USERS = 5  # users of a component needed on either side to compare scores
 MOST_CLASSES = 50  # the largest classes of a column
-MOST_VALUES = 1 << 24  # most ranked numbers; beyond, a sample of rows
+MOST_VALUES = 1 << 24  # ranked numbers; of larger data a sample of rows is compared
 FEWEST_SAMPLED = 1000
 EXACT = 20  # rows up to which the rank test is exact
-SMALL_COUNT = 5.0  # expected rows in a cell: below, the exact test
-# Of |delta|, after Romano et al. (2006): below the first negligible, then small, medium, large.
+SMALL_COUNT = 5.0  # expected rows in a cell below which the exact test is used
+# upper limits of |delta| after Romano et al. (2006); anything above is large
 STRENGTHS = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 SIGNIFICANT = 0.05
 _BLOCK_VALUES = 1 << 22
 
 
 class GroupDifference(NamedTuple):
-    """One thing in which the group and the rest were compared."""
+    """One quantity compared between the group and the rest."""
 
     kind: str  # "feature", "score", "use", "class", "subspace" or "measure"
     name: str  # a class is “column = class”
     group: float  # mean, or share of the rows
     rest: float
-    effect: float  # Cliff's delta, or the difference of the shares; above 0: more in the group
-    d: float | None  # Cohen's d of a number; NaN where neither side varies
+    effect: float  # Cliff's delta, or difference of shares; positive: larger in the group
+    d: float | None  # Cohen's d of a number; NaN if neither side varies
     p: float  # Mann-Whitney, chi-square or Fisher
     corrected: float = np.nan  # for all tests together, after Benjamini and Hochberg
 
@@ -185,7 +185,7 @@ class GroupComparison(NamedTuple):
     n_group: int
     n_rest: int
     differences: list[GroupDifference]  # strongest first
-    sampled: int | None  # rows the features were compared on, where that was not all
+    sampled: int | None  # rows on which features were compared; None: all
     n_tests: int
 
 
@@ -193,7 +193,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     """Compare the rows of a group, mask (N,), with all others in labels, features and the fit.
 
     Pixels are not compared. Differences are ranked by the size of the effect, ties by Cohen's d.
-    Raises InputError when the group or the rest has less than two rows.
+    Raises InputError when the group or the rest has fewer than two rows.
     """
     group, rest = np.flatnonzero(mask), np.flatnonzero(~mask)
     refuse_if(
@@ -203,7 +203,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     )
     active = fitted.active
     measures = np.stack([column_of(dataset, fitted, key).values for key in MEASURES], axis=1)
-    # the zeros of rows that do not use a component are its use, not its score
+    # rows that do not use a component have no score; its use is compared separately
     scores = np.where(active, fitted.scores, np.nan)
     names = [name_of(fitted, k) for k in range(active.shape[1])]
     parts = [

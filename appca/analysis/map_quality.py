@@ -31,7 +31,7 @@ class AnchorMean(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """What a projection keeps."""
+    """Measures of a projection."""
 
     trustworthiness: AnchorMean
     continuity: AnchorMean
@@ -40,7 +40,7 @@ class Quality(NamedTuple):
 
 
 class Trust(NamedTuple):
-    """What a picture does to the neighbours of every row; NaN for rows that are not compared.
+    """Changes of the neighbours of every row in a picture; NaN for rows that are not compared.
 
     1 less the mean of `false` is the trustworthiness of the picture, of `missing` its continuity.
     """
@@ -151,7 +151,7 @@ def compared_rows(
             measures[:, done] = _excess(near, in_projection, k), _excess(image, in_data, k), kept
             neighbours[done] = in_projection
             done += 1
-    worst = k * (2.0 * n - 3.0 * k - 1.0) / 2.0  # what the largest k ranks exceed k by
+    worst = k * (2.0 * n - 3.0 * k - 1.0) / 2.0  # sum by which the largest k ranks exceed k
     return Trust(*measures / np.array([[worst], [worst], [k]])), neighbours
 
 
@@ -201,7 +201,7 @@ def crowding(
 
 
 def nearest(distances: np.ndarray, k: int) -> np.ndarray:
-    """Return the k rows of the smallest distances (N,), of equal ones those that come first."""
+    """Return the k rows of the smallest distances (N,); ties go to the first rows."""
     limit = np.partition(distances, k - 1)[k - 1]
     below = np.flatnonzero(distances < limit)
     return np.concatenate([below, np.flatnonzero(distances == limit)[: k - len(below)]])
@@ -254,7 +254,7 @@ def nearest_classes(
     A row's neighbours are the rows of its own subspace, by the distance of their projections. Each
     row votes for the class of its nearest row of another class; ties go to the class named first.
     `components` are (K, D), `scores` and `active` (N, K). `codes` (N,) count into `names`. Returns
-    that class, None where no row shares its subspace with another, and its share of the votes.
+    that class, None if no row shares its subspace with another, and its share of the votes.
     """
     from scipy.spatial.distance import cdist
 

@@ -48,15 +48,15 @@ def drift(
     Returns
     -------
     DataFrame
-        One row a test, the smallest `q` and then the largest effect first: `column`, a feature, or
+        One row per test, sorted by `q`, then by falling effect: `column`, a feature, or
         "uses k" or "score k" of component k, counted from 1 (see `rule` for features of such a
         name); `part`: "level", or "spread", the distance from the median of all rows; `effect`,
         from -1 to 1: of numbers Cliff's delta, positive where new rows are higher or spread wider,
         and `direction`; `old` and `new`: the means of both sides; `n` rows; `p`, by permutation,
         and `q`, corrected for all tests (Benjamini and Hochberg, 1995).
 
-        ``attrs["least_q"]`` is the least q that a single shift could have: from 5% on, nothing can
-        be concluded.
+        ``attrs["least_q"]`` is the least q that a single shift could have: at 5% or more, no
+        conclusion is possible.
 
     Raises
     ------

@@ -14,7 +14,7 @@ MORE = 10  # factor of permutations for tests that lack them
 TAIL = 250  # largest permuted statistics that the tail is fitted to, at most a quarter of all
 LEAST_TAIL = 25
 CLEAR = 1e-7  # smallest p of the extrapolated tail
-ROUNDING = 1e-9  # by which a permuted statistic may miss the same statistic in another order
+ROUNDING = 1e-9  # difference between equal statistics summed in different orders
 
 
 def permuted(
@@ -30,7 +30,7 @@ def permuted(
     """
     n_tests = len(observed)
     counts, total = np.zeros(n_tests), np.zeros(n_tests)
-    top = np.full((n_tests, TAIL + 1), -np.inf)  # of tests that no permutation has reached
+    top = np.full((n_tests, TAIL + 1), -np.inf)  # largest, where none reached the observed one
     p, done, tests = np.ones(n_tests), 0, np.arange(n_tests)
     for n in range(n_permutations, MORE * (n_permutations + 1), n_permutations + 1):
         for start in range(done, n, step):

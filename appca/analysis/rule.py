@@ -13,7 +13,7 @@ from appca.words import naming_extra, number, percent, refuse_if, shortened
 
 MOST_FEATURES = 200  # wider tables: rules use labels and components only
 LEAST = 6  # rows selected, and others
-MOST_ROWS = 8_000  # that are searched: at most half of them selected
+MOST_ROWS = 8_000  # rows searched; at most half of them are selected
 A_CONDITION = 0.02  # gain of F1 that justifies a condition or "not"
 USES, SCORE = "uses ", "score "  # and the number of a component: columns of `rule_table`
 
@@ -39,7 +39,7 @@ class Clause(NamedTuple):
         return np.asarray((x > low) & (x < high))
 
     def words(self, names: Sequence[str] = ()) -> str:
-        """Say the condition; `names` are those of the components."""
+        """Return the condition in words; `names` are names of components."""
         name = called(self.column, names)
         if isinstance(self.value, bool):
             return name if self.value else name.replace("uses", "does not use", 1)
@@ -64,7 +64,7 @@ class Clause(NamedTuple):
 
 
 def called(column: str, names: Sequence[str] = ()) -> str:
-    """Return how a column of `rule_table` is called; `names` are those of the components."""
+    """Return the title of a column of `rule_table`; `names` are names of components."""
     kind, k = component_of(column)
     if not k:
         return shortened(column)
@@ -115,12 +115,12 @@ class RowRule(NamedTuple):
         return self.mask(rule_table(rows.scores, rows.active, frames.named_columns(table).items()))
 
     def conditions(self, names: Sequence[str] = ()) -> str:
-        """Say the rule: "uses 3, price below 40" or "not (uses 3, price below 40)"."""
+        """Return the rule in words: "uses 3, price below 40" or "not (uses 3, price below 40)"."""
         said = ", ".join(clause.words(names) for clause in self.clauses)
         return f"not ({said})" if self.negated else said
 
     def sentence(self, names: Sequence[str] = ()) -> str:
-        """Say the rule and its quality: "uses 3, price below 40: 94% of them, 97% right"."""
+        """Return the rule and its quality: "uses 3, price below 40: 94% of them, 97% right"."""
         recall, precision = map(percent, self.quality)
         return f"{self.conditions(names)}: {recall} of them, {precision} right"
 
@@ -144,7 +144,7 @@ class RowRule(NamedTuple):
 def rule_table(
     scores: np.ndarray, active: np.ndarray, table: Iterable[tuple[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return columns for rules: of a table, and use and scores, NaN where a row does not use it.
+    """Return columns for rules: of a table, and use and scores, NaN if a row does not use it.
 
     A column that is called like another, or like one of a component, gets " (column)" behind.
     """
@@ -161,7 +161,7 @@ def rule_table(
 
 
 def dataset_table(dataset: Dataset, rows: DescribedRows) -> dict[str, Any]:
-    """Return what a rule about a data set can be about: named features, labels, and components."""
+    """Return the quantities that rules can use: named features, labels and components."""
     features: list[tuple[str, Any]] = []
     if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
         numbers = (frames.number_column("", x) for x in dataset.with_gaps().T)
@@ -209,7 +209,7 @@ def rule(
     Raises
     ------
     InputError
-        When there are too few rows on either side, or another number of rows than of X.
+        When there are too few rows on either side, or not as many as rows of X.
     """
     rows = model.describe(frames.matrix_of(X).for_model(model))
     columns = rule_table(rows.scores, rows.active, frames.named_columns(table).items())

@@ -35,7 +35,7 @@ class SavedSelection(NamedTuple):
 class SelectionStore:
     """Named selections below ``<home>/selections/<digest of the data set>/``, one NPZ each.
 
-    Files that cannot be read, or are of another number of rows, are left out; see `damaged`.
+    Files that cannot be read, or have a wrong number of rows, are left out; see `damaged`.
     """
 
     def __init__(self, home: Path) -> None:
@@ -62,11 +62,11 @@ class SelectionStore:
         return sorted(kept, key=lambda saved: saved.name.casefold())
 
     def damaged(self, digest: str, n_rows: int) -> tuple[str, ...]:
-        """Say of each selection that cannot be read in one sentence why, and what to do."""
+        """Explain in a sentence why a selection cannot be read, and what to do."""
         return tuple(said for said in self._read(digest, n_rows) if isinstance(said, str))
 
     def delete(self, digest: str, name: str) -> None:
-        """Forget a selection; one that is not there is no error.
+        """Delete a selection if it exists.
 
         Raises InputError when the disk refuses.
         """

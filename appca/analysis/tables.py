@@ -25,7 +25,7 @@ _FORMULA = re.compile(rf"(?:^|(?<=[{_ENDS}]))(?={_BLANKS}([=+\-@＝＋－＠][^{
 
 
 class Columns(NamedTuple):
-    """What a table of projections has beside, or instead of, the usual columns."""
+    """Columns of a table of projections that differ from the usual ones."""
 
     named: bool = False  # components under the names a person gave them
     inclusion: bool = False  # how sure it is that a row uses each component
@@ -41,7 +41,7 @@ def projection_table(
     rows: np.ndarray | None = None,
     columns: Columns = USUAL,
 ) -> "pd.DataFrame":
-    """One line for each row, or each of `rows`: who it is, where it lies, and how well it fits.
+    """One line for each row, or each of `rows`: its id, its scores, and how well it fits.
 
     Columns are `id`, the labels, `subspace`, `component_1` and so on, or their names (scores, zero
     where the component is not used), if wanted `inclusion_1` and so on (probability that the row
@@ -100,10 +100,10 @@ def csv_bytes(table: "pd.DataFrame") -> bytes:
 
 
 def npz_bytes(table: "pd.DataFrame", components: np.ndarray, scores: Sequence[str]) -> bytes:
-    """Table as NPZ: one array a column, those of `scores` together, and components; no objects."""
+    """Table as NPZ: one array per column, one for all `scores`, and the components; no objects."""
     together = {"scores": table[list(scores)].to_numpy(), "components": components}
     for name, column in table.items():
-        # no column hides what stands for all components together
+        # names of all components together must not be columns
         free = f"{name}_" if name in together else str(name)
         together[free] = column.to_numpy(dtype=None if column.dtype.kind in "biuf" else "U")
     return npz_of(together)
@@ -147,7 +147,7 @@ class Patterns(NamedTuple):
 def component_table(
     dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: Columns
 ) -> "pd.DataFrame":
-    """One line a feature: its name, its average and its weight in each component.
+    """One line per feature: its name, its average and its weight in each component.
 
     Pixels are called ``row,column``, with a colour where there are colours, all counted from 0.
     """

@@ -67,7 +67,7 @@ NEIGHBOUR_FILES = "neighbours-*.npz"
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingConfig(Recorded):
-    """What decides the coordinates, in umap-learn's numbers; InputError without meaning."""
+    """Settings that determine the coordinates, as in umap-learn; InputError if invalid."""
 
     dataset: str  # digest of the data set
     preprocessing: dict[str, Any]  # as in a run, with defaults
@@ -220,7 +220,7 @@ KeptMap = tuple[EmbeddingConfig, Embedding]
 
 
 class AboutMap(Struct):
-    """What a session file says of a map."""
+    """A map as a session file describes it."""
 
     config: Facts
 

@@ -1,4 +1,4 @@
-"""What browsers may fetch: parts of scenes under names that nobody can guess.
+"""Parts of scenes that browsers may fetch, under names that nobody can guess.
 
 A name is a keyed hash of the content, so that a browser keeps its copy whatever the run, session or
 page. The copy that has not been asked for the longest goes first; the next page offers it again.
@@ -59,7 +59,7 @@ class Parcels:
         return name
 
     def get(self, name: str) -> Served | None:
-        """Return a parcel, made now if it was only promised; None where there is none."""
+        """Return a parcel, or None; a lazy parcel is made now."""
         parcel = self._at_hand(name)
         if parcel is None and name in self._promises:
             with self._making:  # one at a time, so that two who ask do not draw it twice

@@ -210,7 +210,7 @@ MAP = "Map"
 def plot_subspaces(
     model: Any, X: Any, y: Any = None, images: Any = None, *, by: str = "", dark: bool = False
 ) -> StillFigure:
-    """Plot the fullest subspaces, or pairs of components, each in a panel of its own.
+    """Plot the largest subspaces, or pairs of components, one panel each.
 
     Parameters
     ----------

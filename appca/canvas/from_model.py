@@ -1,4 +1,4 @@
-"""What a notebook hands over, a model with rows, labels and images, as the parts of a picture."""
+"""Parts of a picture from a notebook's model, rows, labels and images."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from appca.data.preprocessing import Fitted
 from appca.frames import class_names, column_of, matrix_of, named_columns
 from appca.words import InputError
 
-LABEL = "label"  # what labels without a name are called
+LABEL = "label"  # name of unnamed labels
 
 
 class GivenRows(NamedTuple):
@@ -86,7 +86,7 @@ def run_of(model: Any, dataset: Dataset) -> FittedRun:
 
 
 def scene_of_rows(rows: GivenRows, run: FittedRun, maps: Mapping[str, Map]) -> Scene:
-    """Lay out what a model says of rows, with a map of their first two principal components."""
+    """Lay out the results of a model, with a map of the first two principal components."""
     dataset, pictures = rows
     prepared = run.preprocessing.transform(dataset.X)
     pca = Map("PCA", principal_scores(prepared)[0])

@@ -180,7 +180,7 @@ def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str 
     style = "".join(
         (JS / name).read_text("utf-8") for name in ("canvas.css", "bar.css", "page.css")
     )
-    inert = _json(data).replace("<", "\\u003c")  # cannot end the element it stands in
+    inert = _json(data).replace("<", "\\u003c")  # cannot end its element
     footer = f"<footer>{escape(note)}</footer>" if note else ""
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'

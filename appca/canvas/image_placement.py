@@ -71,7 +71,7 @@ def _fill_levels(
     x: np.ndarray, y: np.ndarray, inside: np.ndarray, most: int, levels: np.ndarray
 ) -> list[int]:
     """Return the points of one panel whose images have room, in their order."""
-    x, y = (np.where(inside, a, 0.0).astype(float) for a in (x, y))  # outside: never looked at
+    x, y = (np.where(inside, a, 0.0).astype(float) for a in (x, y))  # never used outside
     waits, placed = np.flatnonzero(inside).tolist(), list[int]()
     for level, (d, fit) in enumerate(zip(DISTANCES.tolist(), FITS.tolist(), strict=True)):
         if not waits:
@@ -119,6 +119,6 @@ def room_compiled() -> bool:
 
 
 def compile_ahead() -> None:
-    """Compile what many points need, once a machine."""
+    """Compile the kernels for many points, once per machine."""
     many = np.zeros(LEAST_COMPILED, np.float32)
     room_orders(many, many, np.array([0, len(many)]), 1)

@@ -38,10 +38,10 @@ def seriated_cells(components: list[Components], counts: np.ndarray) -> list[tup
     return [(place % columns, place // columns) for place in places]
 
 
-PANELS_AT_FIRST = 60  # as many subspaces are looked at one by one; else pairs come first
+PANELS_AT_FIRST = 60  # with more subspaces, pairs are shown first
 WIDE = 255  # components, beyond which pairs make a grid of the fullest instead of a triangle
 MOST_IMAGES = 12_000  # placed ahead, per panel
-LISTED = 100_000  # rows of a layout that are listed at least; else as many as there are rows
+LISTED = 100_000  # rows that a layout lists, or all if there are fewer
 
 
 class Layout(NamedTuple):
@@ -52,7 +52,7 @@ class Layout(NamedTuple):
 
 
 def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
-    """Return the layouts of a run beside maps; `ranges` (K, 2) are those of its components."""
+    """Return the layouts of a run except maps; `ranges` (K, 2) are ranges of components."""
     if usage.most_used < 2:
         return {"subspaces": _grid(usage, "strips")}
     if usage.most_used == 2:
@@ -163,7 +163,7 @@ def _layout(
 
 
 def _by_room(panels: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows, those of each panel in the order of their images, and the levels."""
+    """Return the rows, sorted in each panel by the order of images, and the levels."""
     least, most = 0, MOST_IMAGES
     while least < most:
         middle = (least + most + 1) // 2

@@ -44,7 +44,7 @@ def colour_choices(dataset: Dataset) -> dict[str, str]:
 def colour_of(dataset: Dataset, fitted: FittedRun, choice: str, trust: object = None) -> Colour:
     """Return the colouring of all rows by a label, a key of `COLOURS`, or "feature:" and a number.
 
-    `trust` (N, 3) is that of the map.
+    `trust` (N, 3) belongs to the map.
     """
     kind, _, name = choice.partition(":")
     if kind == "label":
@@ -63,19 +63,19 @@ _ROOM_ABOVE = 4.0  # times the 99.9th percentile: beyond it a score is an outlie
 
 
 class Usage(NamedTuple):
-    """A run as the canvas takes it."""
+    """Input of the canvas from a run."""
 
     slots: np.ndarray  # (N, L) uint8 or uint16: components of a row, ascending; filled up
     scores: np.ndarray  # (N, L) int16 in units of `unit`; 0 where filled up
     unit: float
-    values: np.ndarray  # (N, L) float32, the scores as the model has them; 0 where filled up
+    values: np.ndarray  # (N, L) float32, the scores of the model; 0 where filled up
     n_components: int
-    priority: np.ndarray  # (N,) uint32: the rows in the order in which room is given to them
-    pictured: bool  # whether rows are images, which need room
+    priority: np.ndarray  # (N,) uint32: the rows in the order of placement
+    pictured: bool  # whether rows are images, which need space
 
     @property
     def most_used(self) -> int:
-        """Components of the row that uses most."""
+        """Largest number of components that a row uses."""
         return int(self.slots.shape[1])
 
     @property
@@ -99,7 +99,7 @@ def usage_of(fitted: FittedRun, *, pictured: bool) -> Usage:
     rows, components = np.nonzero(fitted.active)
     scores, (N, K) = fitted.scores[rows, components], fitted.active.shape
     listed, values = row_by_row(rows, components, scores, N)
-    slots = listed.astype(np.uint8 if K < 256 else np.uint16)  # which makes -1 the largest
+    slots = listed.astype(np.uint8 if K < 256 else np.uint16)  # -1 becomes the largest
     return usage_of_slots(slots, values, K, pictured=pictured)
 
 
@@ -138,7 +138,7 @@ def _unit(values: np.ndarray) -> float:
 
 
 MOST_POINTS = 2_000_000
-MOST_PANELS = 240  # subspaces as panels of their own; the rest is gathered
+MOST_PANELS = 240  # subspaces that have a panel; the rest share one
 MOST_PAIRS = 1_225  # all of 50 components
 
 Components = tuple[int, ...]
@@ -149,9 +149,9 @@ class Groups(NamedTuple):
 
     components: list[Components]  # by panel
     rows: np.ndarray  # (points,) panel by panel, inside a panel by priority
-    start: np.ndarray  # (n_panels + 1,) where each begins; what lies behind the last is gathered
+    start: np.ndarray  # (n_panels + 1,) start of each; later points share a panel
     totals: np.ndarray  # (n_panels,) rows of each, also those that are not drawn
-    gathered: int = 0  # panels behind the last one
+    gathered: int = 0  # subspaces in the shared panel
     n_rows: int = 0  # length of the priority list
 
     @property
@@ -161,7 +161,7 @@ class Groups(NamedTuple):
 
     @property
     def panel_of_point(self) -> np.ndarray:
-        """Panel of each point in a panel of its own."""
+        """Panel of each point that has its own panel."""
         return np.repeat(np.arange(len(self.components)), self.counts)
 
 
@@ -187,8 +187,8 @@ def subspaces(usage: Usage) -> Groups:
 def pairs(usage: Usage) -> Groups:
     """Return a group for each pair of components that rows use together.
 
-    Rows that use a single component, or none, have groups of their own, so that no row is left out.
-    Beyond `MOST_POINTS` only the first rows of the priority are looked at: a fair sample.
+    Rows that use one component, or none, form extra groups, so that no row is left out.
+    Beyond `MOST_POINTS` only the first rows of the priority are used: a random sample.
     """
     n, K, used = len(usage.slots), usage.n_components, usage.used
     each = np.where(used < 2, 1, used * (used - 1) // 2)
@@ -217,7 +217,7 @@ def pairs(usage: Usage) -> Groups:
 def fullest_pairs(usage: Usage) -> Groups:
     """Return the fullest pairs of very many components, found on a sample of the rows.
 
-    Rows and totals of the panels are those of all rows, up to `MOST_POINTS`.
+    The panels then have all their rows, up to `MOST_POINTS`.
     """
     K, each = usage.n_components, max(1, usage.most_used * (usage.most_used - 1) // 2)
     sample = usage.priority[: max(1, MOST_POINTS // each)]
@@ -296,15 +296,15 @@ def _keys(usage: Usage) -> np.ndarray:
 
 
 def stable_order(codes: np.ndarray, n_codes: int) -> np.ndarray:
-    """Sort so that equal ones keep their order; numpy does it in one pass a byte of small types."""
+    """Sort so that equal ones keep their order; NumPy needs one pass per byte for small types."""
     small = np.min_scalar_type(max(n_codes, 1))
     return np.argsort(codes.astype(small), kind="stable")
 
 
 JITTER = -1  # instead of a component: rows are spread along an axis that shows nothing
 SPREAD, REACH = 0.8, 1.0  # extent of rows and of the axis
-TAIL, BEYOND, MARGIN = 0.005, 1.6, 0.06  # a range is that of the central 99%, this much wider
-FEW = 20  # rows, all of which are shown: none of them is far from the others by chance
+TAIL, BEYOND, MARGIN = 0.005, 1.6, 0.06  # ranges are wider than the central 99%
+FEW = 20  # up to so many rows, the range includes all
 _X, _Y = 0x85EBCA77, 0x9E3779B1  # odd numbers without pattern
 
 
@@ -318,7 +318,7 @@ class Axes(NamedTuple):
 
 
 def by_pair(groups: Groups) -> np.ndarray:
-    """Return the axes of panels of at most two components: the one with the larger number is x."""
+    """Return the axes of panels of at most two components: the larger number is x."""
     shown = np.full((len(groups.components), 2), JITTER)
     for p, pair in enumerate(groups.components):
         shown[p, : len(pair)] = pair[::-1]

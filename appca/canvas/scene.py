@@ -121,7 +121,7 @@ def hover_buffers(
 
 
 def texts_of(ids: np.ndarray, lines: Sequence[RowText], rows: np.ndarray) -> dict[str, Any]:
-    """Return the hover texts of some rows, line by line, as JSON has them."""
+    """Return the hover texts of some rows, line by line, JSON-able."""
     listed = []
     for line in lines:
         values = line.values[rows].tolist()
@@ -176,12 +176,12 @@ class Scene(NamedTuple):
 
 
 def scene_of_usage(usage: Usage, dataset: Dataset, of_a_row: OfARow, of_run: OfRun) -> Scene:
-    """Build the scene of rows, whose ids and images are in the data set.
+    """Build the scene of the rows of a data set, which has their ids and images.
 
     `of_a_row` has colourings (the first is shown first), maps by layout name, such as "pca", and
-    lines of the hover card. `of_run` has header entries and pictures of the components, the number
-    that a row uses (None if rows differ), and marks (N,) uint8 of rows: "doubt", the certainty of
-    their supports, and "outside".
+    lines of the hover card. `of_run` has header entries of the components, L (None if
+    rows differ), the pictures of the components, and marks (N,) uint8: "doubt", the certainty of
+    supports, and "outside".
     """
     with ThreadPoolExecutor(1) as beside:  # each half takes a second for a million rows
         rows = beside.submit(_of_rows, dataset, usage, of_a_row)
@@ -272,7 +272,7 @@ def scene_shown(
     """Lay out a run as pages show it, with components as `numbering.numbered` returns them.
 
     `maps` are "pca" and "umap". New rows, `outside` (N,) the fit, are marked. `colourings` are
-    those beside `colour_choices`.
+    added to `colour_choices`.
     """
     choices = {key: colour_of(dataset, fitted, key) for key in colour_choices(dataset)}
     choices |= colourings or {}

@@ -17,7 +17,7 @@ from appca.plots.components import SPARK, png, row_lines
 
 SHEET_SIDE = 2048  # pixels; every WebGL-era browser decodes this size
 LARGEST_TILE = 128  # larger images are reduced; the hover card shows no more than this
-JUDGED = 200  # images by which strokes are told from photographs
+JUDGED = 200  # images that decide between ink and photographs
 SEED = 20  # fixed, so reruns draw the same sample
 
 
@@ -41,7 +41,7 @@ def tile_of(image_shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def style_of(images: np.ndarray) -> str:
-    """Tell handwriting-like images, "ink", from photographs: uint8 (n, h, w) or (n, h, w, 3).
+    """Return "ink" for images (n, h, w[, 3]), uint8, that look like handwriting, else "photo".
 
     Measured shares (dark pixels; bright among the lit; dark corners): MNIST 0.84, 0.58, 1.00;
     scikit-learn's 8x8 digits 0.55, 0.43, 0.99; COIL-20 0.48, 0.18, 1.00.
@@ -90,7 +90,7 @@ class Sheets(NamedTuple):
 
     @property
     def header(self) -> dict[str, Any]:
-        """Say how the sheets are divided."""
+        """Describe how the sheets are divided."""
         facts = {"tile": list(self.tile), "cell": self.cell, "columns": self.columns}
         return facts | {"per_sheet": self.per_sheet, "count": self.n_sheets, "style": self.style}
 
@@ -102,7 +102,7 @@ class Sheets(NamedTuple):
 
 
 def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
-    """Describe the sheets of a data set; None where its rows are neither images nor lines."""
+    """Describe the sheets of a data set; None if its rows are neither images nor lines."""
     if dataset.image_shape is None and not dataset.is_ordered:
         return None
     shape = dataset.image_shape or SPARK

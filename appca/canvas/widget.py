@@ -26,7 +26,7 @@ _MAPS = {"umap": "UMAP", "tsne": "t-SNE", "draw_graph_fa": "ForceAtlas2", "diffm
 
 
 class AnnotatedPicture(NamedTuple):
-    """What `appca.explore` needs of an AnnData."""
+    """Parts of an AnnData for `appca.explore`."""
 
     model: Any  # a fitted estimator
     X: "pd.DataFrame"
@@ -144,7 +144,7 @@ class Explorer(anywidget.AnyWidget):
         shape: tuple[int, ...] | None = None,
     ) -> None:
         self.rows = rows
-        self.run: FittedRun | None = None  # what the model says of the rows
+        self.run: FittedRun | None = None  # results of the model for the rows
         self._maps = {title: map_of(title, xy, rows.dataset) for title, xy in maps.items()}
         self._shape = shape  # image shape of components of codes
         nothing = np.empty(0, np.int64)

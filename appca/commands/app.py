@@ -73,7 +73,7 @@ def add(commands: parsing.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Start the server, make the data its own, show the address, and wait for the server's end."""
+    """Start the server, store the data, show the address, and wait until the server ends."""
     _check(options)
     if sentence := is_served():
         raise InputError(sentence)
@@ -160,7 +160,7 @@ def _wait(server: "subprocess.Popen[bytes]", url: str) -> None:
 
 
 def place(options: argparse.Namespace) -> dict[str, str]:
-    """Keep the data in the home, and return what the address says to open them."""
+    """Store the data in the home, and return the query that opens them."""
     if not options.data:
         return {}
     if len(options.data) == 1 and options.data[0].endswith(SUFFIX):

@@ -86,7 +86,7 @@ def _sources() -> dict[str, Any]:
 
 
 def _first_fit(dataset: Dataset) -> dict[str, str]:
-    """Say how `fit` would begin without further options, and about how long it would take."""
+    """Return the default settings of `fit` for these data, and its approximate time."""
     config = RunConfig(dataset.digest, suggest(dataset).to_dict(), "aPPCA", {})
     incomplete = len(dataset.incomplete_rows)
     seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config, incomplete=incomplete)

@@ -20,7 +20,7 @@ HEADER = "X-Appca-Token"
 
 
 def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
-    """Return how jupyter-server-proxy starts appca: at a Unix socket, with a token of its own.
+    """Return how jupyter-server-proxy starts appca: at a Unix socket, with its own token.
 
     Every server of a person has another token. Jupyter asks for the login, so any name of the host
     will do.

@@ -20,7 +20,7 @@ from appca.data.sources import SOURCES, load
 from appca.words import InputError, UnknownNameError, listed, refuse_if, shortened, unknown
 
 Opened = TypeVar("Opened")
-_ROLES = {"label": "label", "id": "id", "feature": "feature", "ignore": "ignored"}  # by argument
+_ROLES = {"label": "label", "id": "id", "feature": "feature", "ignore": "ignored"}  # by option
 _TABLES = ("csv", "sheet", "parquet", "arff")
 STORE = ".zarr"
 _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
@@ -32,7 +32,7 @@ def opened(options: argparse.Namespace) -> Dataset:
 
 
 def opened_as(options: argparse.Namespace, wanted: Wanted) -> Matched:
-    """Open DATA, of which one row is enough, in the columns of those a model was fitted to."""
+    """Open DATA, one row or more, with the columns that a model was fitted to."""
     if _source(options.data) is not None:
         return matched(opened(options), wanted)
     return read_as(lambda roles: _read(options, roles, ONE_IS_ENOUGH), wanted)
@@ -41,7 +41,7 @@ def opened_as(options: argparse.Namespace, wanted: Wanted) -> Matched:
 def with_gaps(
     options: argparse.Namespace, read: Callable[[argparse.Namespace], Opened], may: bool = True
 ) -> Opened:
-    """Open DATA by `read`; missing cells stay so where they may, unless --missing is given."""
+    """Open DATA by `read`; missing cells stay if the model allows it, unless --missing says so."""
     try:
         return read(options)
     except InputError as error:

@@ -13,13 +13,13 @@ from appca.runs.run import LEARNED
 from appca.words import InputError, shortened
 
 USAGE = 2
-PIPE = "-"  # as the name of a file: standard input, or standard output
+PIPE = "-"  # file name of standard input or standard output
 DATA_HELP = (
     "a built-in data set (see `data`), a file (CSV, TSV, XLSX, Parquet, NPY, NPZ, MAT, HDF5, H5AD, "
     "Zarr, MTX, IDX, NIfTI, ZIP of images), several images, a folder of them, or - for one file of "
     "standard input"
 )
-_FLAGS = {  # what the models and readers call it, and what it is here
+_FLAGS = {  # option of models and readers to its flag here
     "n_components": "-K",
     "max_components": "-K",
     "n_active": "-L",

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees: lines, and on one line of their own what a fit is at."""
+"""Output at a terminal: lines of text, and one line with the progress of a fit."""
 
 import math
 import sys
@@ -65,7 +65,7 @@ class Meter:
         self.n_rows, self.plan = n_rows, plan
 
     def begin(self) -> None:
-        """Say the plan, the first time."""
+        """Print the plan once."""
         plan, self.plan = self.plan, lambda: None
         plan()
 

@@ -1,4 +1,4 @@
-"""What a command leaves behind: one file, of the kind its name says, whole or not at all."""
+"""Output of a command: one file in the format of its ending, complete or not at all."""
 
 import argparse
 import io

@@ -70,7 +70,7 @@ def with_events(dataset: Dataset, name: str, file: File) -> Dataset:
 
 
 def check_events(events: Sequence[Event], n_volumes: int, repetition: float) -> None:
-    """Raise InputError for events that lie outside the recording."""
+    """Raise InputError for events outside the recording."""
     length = n_volumes * repetition
     outside = [f"{event.onset:g} s" for event in events if not 0 <= event.onset < length]
     refuse_if(
@@ -189,7 +189,7 @@ def read(named_files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS)
     else:
         mask = mask_of(np.where(finite, mean, 0.0))
         taken = "those that stand out from the background"
-        taken = "all, as no background stands apart" if mask.all() else taken
+        taken = "all, because no background is distinct" if mask.all() else taken
         mask |= ~finite
     kept = mask & finite & (spread > 0)
     msg = f"Inside the mask of “{shortened(name)}” nothing varies over time; give another mask."
@@ -284,7 +284,7 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
 
 
 def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
-    """Return the time between volumes after checking what the header says of time and space."""
+    """Check the header's units of time and space; return the time between volumes."""
     title, turn = f"“{shortened(name)}”", image.affine[:3, :3]
     refuse_if(
         len(shape) != 4,

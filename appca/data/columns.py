@@ -1,4 +1,4 @@
-"""Columns of a data set: those that new rows must have, and rows that meet a condition."""
+"""Columns that new rows must have, and rows that meet a condition."""
 
 import operator
 import re
@@ -14,7 +14,7 @@ from appca.words import InputError, counted, listed, refuse_if, shortened, unkno
 
 
 class Wanted(NamedTuple):
-    """Columns and values that rows must have to be compared with those of a data set."""
+    """Columns and values that rows need to be compared with a data set."""
 
     n_features: int
     names: tuple[str, ...] | None = None
@@ -33,7 +33,7 @@ class Matched(NamedTuple):
 
 
 def wanted_by(dataset: Dataset) -> Wanted:
-    """Return the columns that new rows must have to be compared with those of a data set."""
+    """Return the columns that new rows need to be compared with a data set."""
     names, shape, X = dataset.feature_names, dataset.image_shape, dataset.X
     return Wanted(X.shape[1], names, shape, X.dtype, dataset.image_range if shape else None)
 

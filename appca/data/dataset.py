@@ -47,7 +47,7 @@ def duplicate_rows(X: np.ndarray) -> int:
     return len(X) - len({hash(row.tobytes()) for row in np.ascontiguousarray(X)})
 
 
-_Plain = bool | int | Finite | str | None  # also in scripts
+_Plain = bool | int | Finite | str | None
 _Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
 
 
@@ -78,8 +78,8 @@ class Provenance(Struct):
     report: _Report = msgspec.field(default_factory=_Report)
     image_range: tuple[Finite, Finite] = (0.0, 1.0)
     citation: str = ""
-    class_names: dict[str, dict[str, str]] = {}  # label to class to its name: `class_names.renamed`
-    class_order: dict[str, list[str]] = {}  # label to its ordered class names, see `renamed`
+    class_names: dict[str, dict[str, str]] = {}  # class to name, by label; see `columns.renamed`
+    class_order: dict[str, list[str]] = {}  # ordered class names, by label; see `columns.renamed`
     left_out: _LeftOut | None = None  # rows removed by `Dataset.without`
     ordered: bool | None = None  # whether features are ordered, such as times; None detects it
     grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # this and the next fields: brain recordings
@@ -111,7 +111,7 @@ class Dataset:
     ``X`` is uint8, float32 or float64, kept read-only; other numeric types become float64. ``ids``
     (N,) are unique texts. ``labels`` are columns (N,) of texts or numbers by name; the first is
     "the class". ``image_shape`` is (h, w) or (h, w, 3) when a row is an image in row-major order.
-    ``feature_names`` are unique, if there are some. The digest ignores ``name``.
+    ``feature_names``, if present, are unique. The digest ignores ``name``.
 
     ``provenance`` is JSON-able, see `Provenance`. ``missing`` (N, D) is True where a cell of X is a
     placeholder (its column's mean), because its value is missing, as in masked arrays. Models that
@@ -230,7 +230,7 @@ class Dataset:
 
     @property
     def times(self) -> np.ndarray | None:
-        """Seconds of the features (D,) of a recording; None of other data."""
+        """Seconds of the features (D,) of a recording; None for other data."""
         step = float(self.provenance.get("repetition", 0))
         return np.arange(self.n_features) * step if self.is_recording else None
 
@@ -311,7 +311,7 @@ class Dataset:
         return categories(self.labels[label], self.class_order(label))
 
     def class_order(self, label: str) -> list[str]:
-        """Names of a label's classes in a stated order; empty for that of `categories`."""
+        """Names of a label's classes in a stated order; empty for the default order."""
         return list(self.provenance.get("class_order", {}).get(label, ()))
 
     def take(self, rows: np.ndarray) -> "Dataset":
@@ -363,7 +363,7 @@ class Dataset:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What a person is told of the data, by name."""
+        """Facts about the data to show, by name."""
         made, features = self.provenance, f"{self.n_features:,} columns"
         if self.image_shape is not None:
             h, w, *colour = self.image_shape
@@ -439,5 +439,5 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 def are_bytes(X: np.ndarray) -> bool:
-    """Tell whether all values are whole numbers from 0 to 255."""
+    """Whether all values are whole numbers from 0 to 255."""
     return bool(X.min() >= 0 and X.max() <= 255 and (np.floor(X) == X).all())

@@ -22,7 +22,7 @@ def folder_of_files(chosen: Path | str | None = None) -> Path:
 
 
 def sample_file(name: str) -> Path:
-    """Return a file of the project's own ``sample_data``; raises InputError when it is missing."""
+    """Return a file of ``sample_data``; raises InputError when it is missing."""
     path = project_folder() / "sample_data" / name
     if not path.is_file():
         msg = f"{name} is missing in {path.parent}; run python sample_data/make.py to recreate it."

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-KINDS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx")  # of files with rows
+KINDS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx")  # files with rows
 LEAST_SIDE, MOST_RATIO = 4, 16
 MOST_PIXELS = 1 << 18
 _JUDGED = 48  # rows

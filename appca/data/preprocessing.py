@@ -30,7 +30,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
 
     They are orthonormal columns by falling variance; the largest entry of each is positive. Each
     call of `blocks` iterates over fresh float64 blocks of the rows. `keep` is the number of axes,
-    or the share of variance (0, 1) that they must hold at least. Raises InputError when more axes
+    or the least share of variance (0, 1) that they must explain. Raises InputError when more axes
     are asked for than the data can have, or the data do not vary.
     """
     (n, d), least = shape, min(shape)
@@ -43,7 +43,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
         """Eigenvectors by falling eigenvalue, and how many of them to keep."""
         values, vectors = np.linalg.eigh(symmetric)
         held = np.cumsum(np.maximum(values[::-1], 0))
-        share = keep * total * (1 - 1e-12)  # reached exactly, it must not be missed by rounding
+        share = keep * total * (1 - 1e-12)  # rounding must not miss an exact share
         wanted = np.searchsorted(held, share) + 1 if isinstance(keep, float) else keep
         return vectors[:, ::-1], int(wanted)
 
@@ -64,7 +64,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
         # with 20 columns beyond the rank asked for and 4 power iterations.
         width = wanted = 0
         while width < min(wanted + 20, least):
-            # Past the sketch a share is only known to need more columns; a count is known exactly.
+            # A share beyond the sketch needs an unknown number of columns; a count is known.
             width = min(max(64, 2 * width, wanted + 20), least)
             axes = np.linalg.qr(np.random.default_rng(0).standard_normal((d, width)))[0]
             for _ in range(4):
@@ -81,10 +81,10 @@ class Preprocessing:
     """Steps before a fit, in this order.
 
     Every value is divided by ``divide`` (255 for photographs). ``centre`` subtracts the mean of
-    each feature; ``pca`` implies it. ``scale`` divides each "feature" by its own standard
-    deviation, or "global", all by the root mean square of the centred data; features that are
-    constant keep their scale. ``pca`` is the number of principal components to keep, or the share
-    of variance (between 0 and 1) they must hold at least.
+    each feature; ``pca`` implies it. ``scale="feature"`` divides each feature by its
+    standard deviation, "global" divides all by the root mean square of the centred data; constant
+    features keep their scale. ``pca`` is the number of principal components to keep, or the least
+    share of variance (between 0 and 1) that they must explain.
     """
 
     divide: float = 1.0
@@ -135,19 +135,19 @@ class Preprocessing:
         return ", ".join(step for step, is_done in steps.items() if is_done) or "none"
 
     def most_features(self, n_features: int) -> int:
-        """Return how many features are left at most, as far as the options tell."""
+        """Return an upper bound on the number of features after preprocessing."""
         return min(n_features, self.pca) if isinstance(self.pca, int) else n_features
 
     def fit(self, X: np.ndarray, missing: np.ndarray | None = None) -> "Fitted":
         """Learn offset, scale and basis from the rows of X (N, D), by sums in float64.
 
         Cells that are `missing` (N, D) do not count. Raises InputError when the data do not allow
-        it: `pca` needs whole rows.
+        it: `pca` needs rows without missing cells.
         """
         n_missing = 0 if missing is None else int(missing.sum())
         refuse_if(
             missing is not None and self.pca is not None,
-            f"Reducing by PCA needs whole rows, but {counted(n_missing, 'cell')} are missing; "
+            f"Reducing by PCA needs complete rows, but {counted(n_missing, 'cell')} are missing; "
             "reduce by nothing, or load the data with the columns' means put in.",
         )
 
@@ -173,7 +173,7 @@ class Preprocessing:
             variance = sum((block**2).sum(axis=0) for block in blocks(mean)) / counts
             if self.scale == "global":
                 variance = np.full(d, variance.mean())
-            # Rounding leaves a constant column some 1e-32 of its square, which is no scale.
+            # Rounding gives a constant column a variance of about 1e-32 times its square.
             constant = variance <= 1e-24 * np.maximum(mean**2, 1e-300)
             scale = np.where(constant, 1.0, np.sqrt(variance) / self.divide)
         plain = Fitted(self.divide, offset, scale, None)
@@ -193,7 +193,7 @@ class Fitted(NamedTuple):
 
     @property
     def reduces(self) -> bool:
-        """Whether all features of a row go into each one of its coordinates."""
+        """Whether each coordinate depends on all features."""
         return self.basis is not None
 
     @property
@@ -202,10 +202,10 @@ class Fitted(NamedTuple):
         return len(self.offset) if self.basis is None else self.basis.shape[1]
 
     def transform(self, X: np.ndarray, times: Times = matmul) -> np.ndarray:
-        """Bring rows (N, D) into the fitted coordinates (N, D'); float64 stays, else float32.
+        """Convert rows (N, D) to the fitted coordinates (N, D'); float64 stays, else float32.
 
-        A reduction multiplies rows by `times`. The last bits of a BLAS, the default, depend on
-        which rows come together.
+        A reduction multiplies rows by `times`. With BLAS, the default, the last bits depend on
+        the other rows.
         """
         refuse_if(
             X.ndim != 2 or X.shape[1] != len(self.offset),
@@ -216,7 +216,7 @@ class Fitted(NamedTuple):
         refuse_if(
             self.reduces and may_have_gaps and np.isnan(X.min(initial=0.0)),
             f"The fit reduces rows of {X.shape[1]} features to {self.n_features} first, for which "
-            "they must be whole; fill in the missing cells or leave out their rows.",
+            "they must be complete; fill in the missing cells or leave out their rows.",
         )
         dtype, start = np.float64 if X.dtype == np.float64 else np.float32, 0
         out = np.empty((X.shape[0], self.n_features), dtype)
@@ -237,7 +237,7 @@ class Fitted(NamedTuple):
             yield block
 
     def inverse_transform(self, Y: np.ndarray) -> np.ndarray:
-        """Bring rows (N, D') back into data units (N, D), up to what the reduction lost."""
+        """Convert rows (N, D') to data units (N, D), except for what PCA removed."""
         Y = np.asarray(Y)
         wide = Y if self.basis is None else Y @ self.basis.T.astype(Y.dtype, copy=False)
         data: np.ndarray = (wide * self.scale + self.offset) * self.divide
@@ -250,19 +250,19 @@ class Fitted(NamedTuple):
         return wide * (self.scale * self.divide)[:, None]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays from which `from_arrays` makes the same object."""
+        """Return the arrays for `from_arrays`."""
         parts = self._asdict().items()
         return {name: np.asarray(part) for name, part in parts if part is not None}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Fitted":
-        """Rebuild what `arrays` took apart."""
+        """Rebuild an object from its `arrays`."""
         divide, offset, scale = float(arrays["divide"]), arrays["offset"], arrays["scale"]
         return cls(divide, offset, scale, arrays.get("basis"))
 
 
 def suggest(dataset: Dataset) -> Preprocessing:
-    """Suggest a start: images divided by their white, tables scaled by feature."""
+    """Suggest defaults: divide images by the value of white, scale tables by feature."""
     if dataset.image_shape is not None:
         low, high = dataset.image_range
         return Preprocessing(divide=high if low == 0 and high > 1 else 1.0)

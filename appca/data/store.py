@@ -106,7 +106,7 @@ class DatasetStore:
         return sorted(summaries, key=lambda summary: -summary.created)
 
     def summary(self, digest: str) -> DatasetSummary:
-        """Say what a data set is without opening its arrays.
+        """Describe a data set without opening its arrays.
 
         Raises InputError when there is no such data set, or its description cannot be read.
         """

@@ -20,9 +20,9 @@ from appca.storage.identity import ID_DIGITS, digest_of
 from appca.words import InputError
 
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
-FOLDER, LOG = "jobs", "log.txt"  # in the home: what workers and their libraries print
+FOLDER, LOG = "jobs", "log.txt"  # in the home: output of workers and their libraries
 WORKERS = 2
-REMEMBERED = 200  # jobs that are over
+REMEMBERED = 200  # finished jobs
 ENDED = ("done", "failed", "cancelled")
 GONE = "The app was closed before this job finished; start it again."
 
@@ -33,7 +33,7 @@ class JobStatus(NamedTuple):
     id: str
     kind: str
     spec: dict[str, Any]
-    key: str  # what it makes: two jobs with the same key are one
+    key: str  # identifies its result: jobs with the same key are joined
     asked: bool = True  # by a person, not by a preview
     state: str = "queued"  # "queued", "running", "done", "failed", "cancelled"
     stage: str = "waiting for a free worker"  # current stage, in words
@@ -51,12 +51,12 @@ class _Job:
 
     status: JobStatus
     begins: float  # not before this time of the monotonic clock
-    thread: threading.Thread | None = None  # that waits for its end, once it has begun
-    worker: Child | None = None  # that does it now
+    thread: threading.Thread | None = None  # waits for its end; None before it starts
+    worker: Child | None = None  # process that runs it
     points_of: int = -1  # number of the stage whose curve is known
 
     def hear(self, news: dict[str, Any]) -> None:
-        """Take in what a worker tells; see `appca.jobs.tasks.Context`."""
+        """Update the status from a message of the worker; see `appca.jobs.tasks.Context`."""
         curve = list(self.status.curve)
         for stage, iteration, value in news.pop("points"):
             if stage != self.points_of:
@@ -97,11 +97,11 @@ class Jobs:
         *,
         asked: bool = True,
     ) -> str:
-        """Queue a job and return its id; one that is not over and has the same key is joined.
+        """Queue a job and return its id; join an unfinished job that has the same key.
 
-        `kind` is a key of `appca.jobs.worker.KINDS`, `spec` what its handler wants, JSON-able. The
-        `key` is by default made of both. The job waits `after` seconds first, when it should stay
-        out of the way of something shorter. One that nobody has `asked` for can be left.
+        `kind` is a key of `appca.jobs.worker.KINDS`, `spec` the JSON-able input of its handler. The
+        `key` is by default made of both. The job starts after at least `after` seconds, to let
+        shorter work go first. If no person `asked` for it, `leave` can end it.
 
         Raises InputError when the app is being closed.
         """
@@ -136,7 +136,7 @@ class Jobs:
             return sorted((job.status for job in self._open), key=lambda job: job.state == "queued")
 
     def cancel(self, job_id: str) -> bool:
-        """End a job at once, whatever it is doing; whether there was one."""
+        """End a job at once; return whether it existed."""
         with self._lock:
             job = self._find(job_id)
             if job is not None:
@@ -144,7 +144,7 @@ class Jobs:
         return job is not None
 
     def leave(self, job_id: str) -> None:
-        """End the job of a preview, and forget it, unless a person has asked for it since."""
+        """End and forget the job of a preview, unless a person has asked for it since."""
         with self._lock:
             job = self._find(job_id)
             if job is not None and not job.status.asked:
@@ -152,7 +152,7 @@ class Jobs:
                 del self._over[job_id]
 
     def keep(self, job_id: str) -> bool:
-        """Ask a running fit to stop and store what it has; whether there was one to ask."""
+        """Ask a running fit to stop and store its current state; return whether it was running."""
         with self._lock:
             job = self._find(job_id)
             if job is None or job.worker is None or job.status.kind != "fit":
@@ -221,7 +221,7 @@ class Jobs:
                 finally:
                     with self._lock:
                         job.worker = None
-        except Ended:  # the pool has
+        except Ended:  # of the pool
             return {"state": "failed", "message": GONE}
         except OSError as error:
             message = f"No worker process could be started: {error.strerror or error}."
@@ -240,14 +240,14 @@ class Jobs:
             job.worker.kill()
 
     def _start_worker(self) -> Child:
-        """Start a worker; what it prints goes to the log, as far as the disk takes one."""
+        """Start a worker; its output goes to the log if the disk has space for one."""
         with ExitStack() as opened:
             printed: Any = subprocess.DEVNULL
             with suppress(OSError):
                 self.log.parent.mkdir(parents=True, exist_ok=True)
                 printed = opened.enter_context(self.log.open("ab"))
-            # Ctrl-C in the terminal is for the server. A session of its own would have a share of
-            # the processor of its own, whatever its niceness.
+            # Ctrl-C in the terminal is for the server only. A new session would get an equal share
+            # of the processor, whatever its niceness.
             return Child(self._command, environment(threads()), stderr=printed, process_group=0)
 
     def _sweep(self) -> None:

@@ -95,7 +95,7 @@ class Context:
             self.tell()
 
     def tell(self) -> None:
-        """Tell how far it is now."""
+        """Report progress."""
         self._last_news = self.clock()
         names = ("stage", "fraction", "iteration", "seconds_left")
         self._tell({name: getattr(self, name) for name in names} | {"points": self._points})
@@ -384,7 +384,7 @@ class QualityConfig(Campaign):
         return str(self.run["dataset"])
 
     def steps(self) -> list[Step]:
-        """Return the keys of the methods, one that is quick first: somebody waits for it."""
+        """Return the keys of the methods, a quick one first, because somebody waits."""
         keys = [method.key for method in methods(self)]
         return [(key,) for key in sorted(keys, key=lambda key: key != FIRST)]
 
@@ -401,7 +401,7 @@ class QualityConfig(Campaign):
         ]
 
     def lines(self, home: Path) -> list[dict[str, Any]]:
-        """Return what has been measured so far, a line a method in the order of `methods`."""
+        """Return what has been measured so far, one line per method in the order of `methods`."""
         records = self.records(home)
         keys = [(method.key,) for method in methods(self)]
         return [records[key][0] for key in keys if key in records]

@@ -70,7 +70,7 @@ def work(
 
 
 def sentence(error: Exception, log: Path) -> str:
-    """Say in one sentence what went wrong; the log has the rest."""
+    """Return the cause of a failure in one sentence; the log has the details."""
     text = " ".join(str(error).split())
     if isinstance(error, ValueError) and text:
         return text

@@ -25,7 +25,7 @@ DOUBTFUL = CATEGORICAL[1]
 class Picture(NamedTuple):
     """A number for every cell of a grid."""
 
-    values: np.ndarray  # (nK, nL); NaN where there is nothing yet
+    values: np.ndarray  # (nK, nL); NaN if there is nothing yet
     components: tuple[int, ...]  # K of the columns
     actives: tuple[int, ...]  # L of the rows
     name: str  # name and unit
@@ -185,7 +185,7 @@ def membership(values: np.ndarray) -> go.Figure:
 
 
 def neighbours_kept(shares: Mapping[str, float]) -> go.Figure:
-    """Draw the share of near rows that each picture keeps near; the first is one's own."""
+    """Draw the share of near rows that each picture keeps near; the first is the fit's."""
     colours = [CURVE, *[MISSING] * (len(shares) - 1)]
     across = {"title": "nearest rows kept", "tickformat": ".0%", "range": [0, 1]}
     return _bars(shares, across, text=[*map(percent, shares.values())], marker_color=colours)
@@ -211,10 +211,10 @@ def hidden_errors(errors: Mapping[str, np.ndarray]) -> go.Figure:
 def nats_of(
     nats: Mapping[str, tuple[float, float]], texts: Sequence[str], ours: Sequence[bool]
 ) -> go.Figure:
-    """Draw nats a row and standard errors of models, texts on hover; rivals are grey."""
+    """Draw nats per row and standard errors of models, texts on hover; rivals are grey."""
     error = {"array": [error for _, error in nats.values()], "thickness": 1.2, "width": 3}
     look = {"text": texts, "marker_color": [CURVE if is_ours else MISSING for is_ours in ours]}
-    across = {"title": "nats a row over the paper's model", "zeroline": True}
+    across = {"title": "nats per row over the paper's model", "zeroline": True}
     means = {name: mean for name, (mean, _) in nats.items()}
     return _bars(means, across, error_x=error, textposition="none", **look)
 

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 RISES, FALLS, CLASSES = (200, 60, 40), (47, 111, 179), (115, 51, 168)
 MOST_NAMES = 8
-LINE, ABOVE = 24, 56  # pixels: a column, and the names of components above them
+LINE, ABOVE = 24, 56  # pixels: height of a line, and of the heading
 RING, MOST_LETTERS = 13, 26
 
 
 def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Figure":
-    """Draw a line a column, in the order of the tests, and K components across.
+    """Draw one line per column, in the order of the tests, and K components across.
 
-    `tests` is what `appca.association` returns, or some rows of it; cells without a test are blank.
+    `tests` are rows of `appca.association`; cells without a test are blank.
     The strength of a colour is the effect; squares are paler, so that rings show.
     """
     columns, K = list(dict.fromkeys(tests["column"])), len(components)
@@ -68,11 +68,11 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     return figure.update_traces(hovertemplate="%{text}<extra></extra>")
 
 
-COURSE = (64, 96)
-SPARK = (24, 32)  # and of a row
-SCALED_BY = 500  # rows
+COURSE = (64, 96)  # pixels of a component
+SPARK = (24, 32)  # pixels of a row
+SCALED_BY = 500  # rows that set the scale
 NEGATIVE, ZERO, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
-DARK = (106, 169, 233), (22, 29, 39), (242, 133, 123)  # where zero is the panel's own ground
+DARK = (106, 169, 233), (22, 29, 39), (242, 133, 123)  # zero is the background of a panel
 
 
 class Loading(NamedTuple):
@@ -85,7 +85,7 @@ class Loading(NamedTuple):
 
 
 def diverging(values: np.ndarray, limit: float | None = None, *, dark: bool = False) -> np.ndarray:
-    """Return values as colours, uint8 (..., 3): blue below zero, the ground at zero, red above.
+    """Return values as colours, uint8 (..., 3): blue below zero, neutral at zero, red above.
 
     `limit` is the magnitude of full colour, by default the largest; `dark` is for a dark page.
     """
@@ -148,12 +148,12 @@ def row_lines(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
 
 
 def picture_shape(dataset: Dataset) -> tuple[int, ...] | None:
-    """Return the shape of a row that is drawn: (h, w[, 3]) as an image, (D,) as a line."""
+    """Return the shape in which rows are drawn: (h, w[, 3]) as images, (D,) as lines."""
     return dataset.image_shape or ((dataset.n_features,) if dataset.is_ordered else None)
 
 
 def picture_of(component: np.ndarray, dataset: Dataset, *, dark: bool = False) -> np.ndarray | None:
-    """Return a component (D,) as its data are: an image or a line; None of a table."""
+    """Return a component (D,) as an image or a line, like its data; None for tables."""
     if dataset.image_shape is not None:
         return component_image(component, dataset.image_shape, dark=dark)
     return course_image(component, dark=dark) if dataset.is_ordered else None
@@ -174,7 +174,7 @@ def ranked_loadings(
 
 
 def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -> np.ndarray:
-    """Lay images (n, h, w[, c]), uint8, out line by line, `gap` pixels apart on a `ground`."""
+    """Arrange uint8 images (n, h, w[, c]) in a grid, `gap` pixels of `ground` between them."""
     n, h, w, *colour = images.shape
     lines = -(-n // columns)
     tiles = np.full((lines * columns, h + gap, w + gap, *colour), ground, np.uint8)
@@ -217,9 +217,9 @@ def component_figure(
 ) -> "StillFigure":
     """Draw every component: as an image, as a course over time, or as its strongest features.
 
-    `patterns` (K, D) are in units of the data, or of the scaled features; a line break in a title
-    parts two lines. `image_shape` is that of the rows where they are images, blue below zero and
-    red above; `times` (D,) are the seconds of the features of a recording.
+    `patterns` (K, D) are in units of the data, or of the scaled features; titles may have two
+    lines. Images, for rows of `image_shape`, are blue below zero and red above; `times` (D,) are
+    the seconds of the features of a recording.
     """
     from appca.plots.still import StillFigure, styled
 
@@ -258,7 +258,7 @@ def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.nd
     return montage(enlarged(images, LEAST_SIDE), columns, gap=8)
 
 
-# One hue of growing strength, so that "more" reads on white and on black.
+# One hue of increasing opacity is legible on white and on black.
 FAINT, STRONG = "rgba(63, 144, 218, 0.22)", "rgba(63, 144, 218, 1)"
 EVEN = "#8a94a0"  # readable on white and on black
 MOST_SHARING_LETTERS = 14
@@ -270,8 +270,8 @@ def circles(
     """Draw a circle for each pair of classes, its area proportional to what their rows share.
 
     `shared` (C, C) has mean numbers of shared components, NaN is left blank; `counts` (C,) the rows
-    of each class; `expected` is what every circle would be if the class did not matter: a ring.
-    Colour runs from the least to the most shared number of the grid.
+    of each class. Rings show `expected`, the number shared if classes did not matter. The colour
+    scale runs from the smallest to the largest number.
     """
     n, cell, beside, scale = len(names), 76, 32, 84  # pixels: a cell, names, the colour scale
     rows, columns = np.nonzero(np.isfinite(shared))
@@ -287,7 +287,7 @@ def circles(
     bar = {"thickness": 10, "title": {"text": "shared"}, "nticks": 6}
     filled = {"color": values, "colorscale": [[0, FAINT], [1, STRONG]], "opacity": 1}
     filled |= {"size": size * np.sqrt(values), "line": {"width": 0}, "colorbar": bar}
-    even = np.full(len(values), size * np.sqrt(expected))  # a thumbnail keeps such sizes in scale
+    even = np.full(len(values), size * np.sqrt(expected))  # thumbnails scale arrays only
     ring = {"symbol": "circle-open", "size": even, "color": EVEN}
     place = {"type": "scatter", "x": columns, "y": rows, "mode": "markers"}
     dots = place | {"marker": filled, "text": texts, "hovertemplate": "%{text}<extra></extra>"}
@@ -327,8 +327,8 @@ def popularity_map(
 ) -> "go.Figure":
     """Draw the share (C, K) of each class's rows that use each component as a heat map.
 
-    `of` says what else the shares are, before a number and above the scale of colours, and what a
-    last column beyond the components is called.
+    `of` has the words before a number, the title of the colour scale, and the name of a last
+    column beyond the components.
     """
     places = np.arange(1, len(components) + 1)
     numbers = [*places[:-1], of[2] or places[-1]]
@@ -398,7 +398,7 @@ def strong(values: np.ndarray) -> float:
 def slices_of(
     dataset: Dataset, scores: np.ndarray, shape: tuple[int, int], *, dark: bool
 ) -> list[np.ndarray]:
-    """Return of the scores (V, K) of voxels the slices where they are largest, uint8 (h, w, 3)."""
+    """Return, for each component, the slice with the largest scores (V, K), uint8 (h, w, 3)."""
     facts = dataset.provenance
     places, affine = tuple(voxels_of(dataset).T), np.array(facts["affine"], float).reshape(4, 4)
     signal = dataset.labels.get(MEAN_SIGNAL, np.ones(dataset.n_rows))

@@ -47,7 +47,7 @@ def drift_chart(tests: "pd.DataFrame") -> "go.Figure":
 WIDTH, HEIGHT, GAP = 720, 400, 10  # pixels
 COLUMNS, LINES = 3, 2
 MOST_ROWS = 900  # drawn in a panel
-LIGHT = (0xF4, 0xF6, 0xF9), (0xFF, 0xFF, 0xFF)  # the ground and its panels
+LIGHT = (0xF4, 0xF6, 0xF9), (0xFF, 0xFF, 0xFF)  # background, and its panels
 DARK = (0x0C, 0x10, 0x16), (0x16, 0x1D, 0x27)
 EDGE = 0.5  # percent of the rows beyond each edge
 DOT = np.argwhere(np.hypot(*np.mgrid[-2.5:3, -2.5:3]) < 3.0)  # its pixels, of six by six

@@ -43,7 +43,7 @@ def sides(difference: GroupDifference) -> tuple[str, str]:
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:
-    """Lay images (n, h, w) or (n, h, w, 3), uint8, side by side on a transparent ground.
+    """Lay images (n, h, w) or (n, h, w, 3), uint8, side by side on a transparent background.
 
     `colours` are the "#rrggbb" of a strip below each. Returns uint8 (height, width, 4): red, green,
     blue and opacity.

@@ -29,7 +29,7 @@ TRUTH = "#d7191c"
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood, nats per row"}
 ACCURACY_COLOURS = {"pca": "#94a4a2", "appca": "#3f90da", "within": "#832db6"}
 ACCURACY_COLOURS |= {"each": "#e76300", "half": "#bd1f01", "pattern": "#ffa90e"}
-APART = 1.015  # factor between two methods at the same place, so that error bars can be told apart
+APART = 1.015  # factor between two methods at the same place, to separate their error bars
 CROWDED = 1.4  # ratio of two sizes below which only the larger gets a tick
 BRAIN_COLOURS = {"appca": "#3f90da", "ppca_l": "#ffa90e", "ppca_k": "#832db6"}
 TITLE_T = "Linear model, t above the family-wise threshold"
@@ -298,7 +298,7 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
 
 
 def speed_courses(rows: Sequence[Row]) -> go.Figure:
-    """Draw what a fit has reached after each time; models are columns, measures are rows.
+    """Draw the progress of fits over time; models are columns, measures are rows.
 
     `rows` are dicts with model, way, title, data_set, ``passes``, seconds, error and likelihood.
     """

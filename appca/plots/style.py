@@ -55,7 +55,7 @@ def plain(text: str) -> str:
     return escape(text, quote=False)
 
 
-# Ten of contrast 3 on the light and the dark ground, found by a search of sRGB: least CIEDE2000
+# Ten of contrast 3 on light and dark backgrounds, found by a search of sRGB: least CIEDE2000
 # 18.1, and 11.0 under three kinds of colour blindness.
 CATEGORICAL = (
     *("#468cff", "#c87d1e", "#cd1914", "#6e966e", "#5a55e1"),
@@ -161,7 +161,7 @@ KINDS = {"bar": "bars", "histogram": "bars", "heatmap": "table of colours", "sca
 
 
 def described(figure: "go.Figure") -> str:
-    """Return what a figure shows in a few sentences: its axes, and each trace with its extremes.
+    """Describe a figure in a few sentences: its axes, and each trace with its extremes.
 
     Traces of other kinds than lines, points, bars and tables of colours are named without numbers.
     Names that came with the data are in the text as they are.

@@ -1,1 +1,1 @@
-"""Runs: settings, fitting, what a fit gave, and how it is kept."""
+"""Runs: settings, fitting, results and storage."""

@@ -45,7 +45,7 @@ def fit_run(
     the fit so far (``info.stopped_at`` is the number of iterations, of all stages); other
     exceptions propagate. `preprocessing` may be passed if it was already learned from these data.
 
-    Raises ValueError when the settings do not suit the data, in one sentence.
+    Raises ValueError, with one sentence, when the settings do not suit the data.
     """
     began = time.perf_counter()
     _refuse(dataset, config)
@@ -124,7 +124,7 @@ def _refuse(dataset: Dataset, config: RunConfig) -> None:
 def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
     """Whether missing cells need kernels that this process has not compiled yet.
 
-    PPCA has one support and needs none; too many supports are searched by NumPy.
+    PPCA has one support and needs none; NumPy searches where there are too many supports.
     """
     if dataset.missing is None or _GAP_KERNELS in sys.modules:
         return False
@@ -158,10 +158,10 @@ def estimate_seconds(
         scales = 2 if settings["row_scale"] == "none" else 6
         seconds += (200 * first + 40 * n) * K * (subsets * scales + product * (2 + scales))
     elif L < K:  # otherwise it has a closed form
-        columns = min(n_features, n)  # a fit works in the span of few rows
+        columns = min(n_features, n)  # a fit works in the span of the rows
         screened = 90 * settings["n_init"] * first
         seconds += screened * K * (subsets + 1.1e-10 * min(columns, max(64, 2 * K)))
-        passes = min(1 if n > 2500 else 30 + 4 * K, settings["max_iter"])  # a sample first
+        passes = min(1 if n > 2500 else 30 + 4 * K, settings["max_iter"])  # others use a sample
         seconds += passes * n * K * (subsets + 1.1e-10 * columns)
     around = 2e-6 + 5e-8 * K * K  # PPCA of an incomplete row
     if L == K:
@@ -181,9 +181,9 @@ def project(
 ) -> DescribedRows:
     """Describe new rows (N, D), in data units, by a fitted model.
 
-    The fit's rows get the same numbers, identical in all bits if described together. A single row
-    agrees up to rounding, and in all bits if sums over supports are estimated. `callback` gets
-    `Progress` after each block where describing takes long.
+    The rows of the fit get the same numbers as then, to the last bit if described together. A
+    single row agrees up to rounding, and exactly if sums over supports are estimated. `callback`
+    gets `Progress` after each block where describing takes long.
 
     Raises ValueError when the rows do not have as many features as those the run was fitted
     on, or the model lacks an array.
@@ -198,7 +198,7 @@ def project(
 def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndarray:
     """Preprocess rows (N, D) for queries, (N, D').
 
-    Where draws depend on a row's last bits, a row alone gets the bits that it has among all.
+    If draws depend on the last bits of a row, these do not depend on the other rows.
     """
     if not (MODELS[config.model].can.compiled and preprocessing.reduces):
         return preprocessing.transform(X)
@@ -262,7 +262,7 @@ def versions() -> dict[str, str]:
 
 ROWS, PASSES = 5000, 40
 RACE_ROWS, RACE_PASSES = 2000, 200  # up to this size all starts of the fit are tried
-COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as the full fit screens starts on
+COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # the full fit screens starts on as many
 _SAMPLE_SEED = 0
 _BLOCK_VALUES = 1 << 22  # block size of the projection
 

@@ -27,7 +27,7 @@ def home() -> Path:
 
 @cache
 def private(folder: Path) -> Path:
-    """Make a folder its owner's alone; return where it is."""
+    """Make a folder private; return its path."""
     folder = folder.resolve()
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def private(folder: Path) -> Path:
 
 
 def is_served(*, hold: bool = False) -> str | None:
-    """Return the sentence against a second server of the home; None where none has it.
+    """Return the reason to refuse a second server of the home, or None.
 
     To `hold` it is to have it as long as this process lives. Commands may use it all the same.
     """
@@ -75,7 +75,7 @@ def secret(folder: Path) -> bytes:
 def threads() -> int:
     """Threads of one computation: ``OMP_NUM_THREADS`` if set, else half of the cores.
 
-    A matrix product with another number of threads differs in its last bits, so the page and the
+    With another number of threads a matrix product differs in its last bits, so the page and the
     workers must agree on it; half, because two workers that each take all cores wait for each
     other (two products at once on two cores: three times slower than with one thread each).
     """
@@ -88,7 +88,7 @@ def threads() -> int:
 
 
 def hold_threads() -> None:
-    """Hold BLAS to `threads()` from now on, so that page and worker give the same bits.
+    """Limit BLAS to `threads()`, so that page and worker give the same bits.
 
     For good: the end of one fit must not change the threads of another in the same process.
     """

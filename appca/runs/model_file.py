@@ -33,7 +33,7 @@ class ModelFile(NamedTuple):
     """The contents of a model file."""
 
     config: RunConfig
-    info: dict[str, Any]  # as `RunInfo.to_dict` gives it; empty where the file has none
+    info: dict[str, Any]  # from `RunInfo.to_dict`; empty if the file has none
     model: FittedModel
     names: tuple[str, ...] = ()  # feature names, if stored
 
@@ -104,7 +104,7 @@ def behind(options: dict[str, Any], estimator: Any, model: FittedModel) -> Any:
 
 
 def _named(estimator: Any, names: Sequence[str]) -> Any:
-    """Let an estimator check the names of columns; those of another number mean nothing."""
+    """Let an estimator check column names, unless their number differs."""
     if len(names) == len(set(names)) == estimator.n_features_in_:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator

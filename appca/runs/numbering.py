@@ -1,7 +1,7 @@
 """Numbers of components on screen: 1 to K in every run, decided once and stored with the run.
 
 When a run is first shown, its components are matched (Hungarian) to those of the fit on screen: at
-|cos| `ROUGHLY` or more one keeps its number, if that is at most K. The others take the free
+|cos| `ROUGHLY` or more each keeps its number, if that is at most K. The others take the free
 numbers, by explained variance. Signs and names belong to directions: a registry for each data set
 and model, stored in the home, returns them to any run that has the direction, which never changes.
 `numbered` brings a run into this order for all that shows or saves it.
@@ -30,13 +30,13 @@ FILE = "numbers.json"  # in the folder of a run
 class Numbering(NamedTuple):
     """Order, signs and names of components 1, 2, ... K on screen."""
 
-    order: tuple[int, ...]  # (K,) the row, from 0, that the estimator gave it
-    signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
-    names: tuple[str, ...]  # (K,) empty where nobody gave one
+    order: tuple[int, ...]  # (K,) row of the estimator, from 0
+    signs: tuple[int, ...]  # (K,) 1 as fitted, -1 flipped
+    names: tuple[str, ...]  # (K,) empty if unnamed
 
     @property
     def key(self) -> str:
-        """Name the numbering in a cache; empty where the run is shown as it was fitted."""
+        """Name the numbering in a cache; empty if the run is shown as it was fitted."""
         as_fitted = self.order == tuple(range(len(self.order))) and -1 not in self.signs
         return "" if as_fitted and not any(self.names) else digest_of([*map(list, self)])
 
@@ -44,9 +44,9 @@ class Numbering(NamedTuple):
 class _Stored(NamedTuple):
     """The stored numbering of a run, in the order of the estimator."""
 
-    numbers: tuple[int, ...]  # (K,) of the directions in the registry, all different
-    signs: tuple[int, ...]  # (K,) before the registry turns any
-    names: tuple[str, ...]  # (K,) of this run alone
+    numbers: tuple[int, ...]  # (K,) directions in the registry, all different
+    signs: tuple[int, ...]  # (K,) before the registry flips any
+    names: tuple[str, ...]  # (K,) for this run only
     places: tuple[int, ...]  # (K,) the numbers on screen: 1 to K
 
 
@@ -92,7 +92,7 @@ class ComponentNumbers:
         return _as_shown(*_matched(rows, fitted.explained_variance, registry, screen))
 
     def adopt(self, run: Run, numbering: Numbering) -> None:
-        """Store the numbering that a run had where it came from, unless it has one here.
+        """Store the original numbering of an imported run, unless it has one here.
 
         Raises InputError when the disk refuses.
         """
@@ -113,14 +113,14 @@ class ComponentNumbers:
             _store(run, stored._replace(signs=tuple(before), places=places))
 
     def rename(self, run: Run, component: int, name: str) -> Numbering:
-        """Name a component, counted from 0, in all runs that have it; an empty name is none.
+        """Name a component, counted from 0, in all runs that have it; an empty name removes it.
 
         Raises InputError when the disk refuses.
         """
         return self._change(run, component, name=" ".join(name.split())[:NAME_LENGTH])
 
     def flip(self, run: Run, component: int) -> Numbering:
-        """Turn a component, counted from 0, and its scores round in all runs that have it.
+        """Flip a component, counted from 0, and its scores in all runs that have it.
 
         Raises InputError when the disk refuses.
         """
@@ -203,12 +203,12 @@ class ComponentNumbers:
 
 @lru_cache(maxsize=4)
 def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
-    """Return a run as people see it: component j in row j, turned, with its name."""
+    """Return a run as shown: component j in row j, flipped if needed, with its name."""
     return fitted.arranged(*numbering)
 
 
 def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:
-    """Return a run whose components keep the numbers and signs of those they are like in another.
+    """Return a run whose components keep the numbers and signs of similar components in another.
 
     Without another they are ordered by explained variance.
     """
@@ -288,7 +288,7 @@ def _as_shown(stored: _Stored, registry: _Registry) -> Numbering:
 
 
 def _stored(run: Run) -> _Stored | None:
-    """Return the stored numbering of a run; None where there is none, or it is damaged."""
+    """Return the stored numbering of a run; None if there is none, or it is damaged."""
     try:
         kept = read_json(run.path / FILE, f"The numbers of fit {run.id}")
         numbers, places = (tuple(map(int, kept[name])) for name in ("numbers", "places"))

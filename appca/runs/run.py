@@ -124,26 +124,26 @@ class RunConfig(OfModel):
 
     @property
     def n_active(self) -> int | None:
-        """How many components a row uses; None where rows differ in that."""
+        """Number of components that each row uses; None if rows differ."""
         if self.name_of_k == "max_components" or self.parameters.get("n_active") == LEARNED:
             return None
         return int(self.parameters.get("n_active", self.k))
 
     @property
     def chosen_size(self) -> int | None:
-        """How many components a row uses, where that is a setting and a number."""
+        """Number of components that each row uses, if the settings fix it."""
         return self.n_active if "n_active" in self.parameters else None
 
     @property
     def is_extended(self) -> bool:
-        """Whether the model gives up assumptions of the paper's."""
+        """Whether the model drops assumptions of the paper's model."""
         usual = {"noise": "shared", "row_scale": "none"}
         changed = any(self.parameters.get(name, value) != value for name, value in usual.items())
         return changed or self.parameters.get("n_active") == LEARNED
 
     @property
     def sizes(self) -> list[str]:
-        """The number of components, how many a row uses where that is a setting, extensions."""
+        """Number of components, L if it is a setting, and extensions."""
         is_setting = "n_active" in self.parameters
         words = [f"K = {self.k}" if is_setting or self.n_active else f"K up to {self.k}"]
         if is_setting:
@@ -203,7 +203,7 @@ class RunConfig(OfModel):
 
 
 class _Record(NamedTuple):
-    """What must be known of recorded settings before the unknown ones are set aside."""
+    """Fields needed of recorded settings before unknown ones are set aside."""
 
     model: Text
     parameters: Settings
@@ -222,7 +222,7 @@ class RunInfo(NamedTuple):
     versions: Annotated[dict[Text, Text], Meta(max_length=100)]  # versions of packages
     seconds: NotNegative
     stopped_at: FromOne | None = None  # iterations before a person stopped it
-    n_missing: Count | None = None  # cells; None where none is
+    n_missing: Count | None = None  # cells; None if none is
     preview: bool = False  # whether it is a preview
 
     @classmethod
@@ -238,7 +238,7 @@ class RunInfo(NamedTuple):
 
 
 class FitResult(NamedTuple):
-    """What a fit gives."""
+    """Result of a fit."""
 
     fitted: FittedRun
     info: RunInfo

@@ -168,7 +168,7 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
 
 
 def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
-    """Check a session file as a whole, then put what it holds into the stores below a home folder.
+    """Check a session file as a whole, then store its contents below a home folder.
 
     A data set, a run and the names of its components that are there already stay; a selection of
     the same name but other rows is stored under another name. `name` is for messages.

@@ -327,7 +327,7 @@ FOLDERS = (*_NEEDED, "jobs", "uploads")
 
 
 class StoredFinding(NamedTuple):
-    """A file that differs from what was stored."""
+    """A file that changed after it was stored."""
 
     file: Path
     why: str

@@ -19,7 +19,7 @@ def is_loopback(host: str) -> bool:
 
 
 def refusal(address: str | None, hosts: Iterable[str], *, guarded: bool) -> str | None:
-    """Return the sentence against listening at an address; None where it may be listened at.
+    """Return the reason not to listen at an address; None if it is allowed.
 
     `hosts` are the names the server answers to; `guarded` says whether a token or a proxy is there.
     """

@@ -234,7 +234,7 @@ def without_number(what: str, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def or_none(read: Callable[[], Content]) -> Content | None:
-    """Return the content, or None where it cannot be read.
+    """Return the content, or None if it cannot be read.
 
     Raises OtherFormat, because a file of another version is not damaged.
     """
@@ -250,7 +250,7 @@ _COMMENT, _HEX = b"appca sha256 ", 64
 
 
 class Damaged(ValueError):
-    """A file differs from what was written."""
+    """A file changed after it was written."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(f"{file.name} has been changed since it was stored")

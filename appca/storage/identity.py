@@ -60,7 +60,7 @@ class Recorded:
 
 
 def without(settings: Mapping[str, Any], later: Mapping[str, object]) -> dict[str, Any]:
-    """Leave out the settings that came later, where they have the value that changes nothing."""
+    """Leave out settings added later that have the value that changes nothing."""
     return {
         name: value
         for name, value in settings.items()
@@ -87,7 +87,7 @@ def sha256_of_file(path: Path) -> str:
 
 
 def is_id(text: object) -> bool:
-    """Whether it is an id: what comes from an address must not become a path unless it is one."""
+    """Whether a text is an id; other texts of an address must not become paths."""
     return _is_hex(text, ID_DIGITS)
 
 

@@ -44,7 +44,7 @@ class JournalStore:
                 files.write(file, sound)
 
     def append(self, name: str, record: Record) -> None:
-        """Add a record: numbers, texts and None; numbers come back to the last bit.
+        """Add a record: numbers, texts and None; numbers are restored to the last bit.
 
         Raises InputError when the disk refuses.
         """

@@ -45,7 +45,7 @@ def held(folder: Path) -> Iterator[None]:
 def take(file: int) -> bool | None:
     """Lock an open file or folder until it is closed.
 
-    False where a living process has locked it, None where nothing can be locked.
+    False where a living process has locked it, None if nothing can be locked.
     """
     if fcntl is None:
         return None
@@ -59,14 +59,14 @@ def take(file: int) -> bool | None:
 
 
 def is_free(path: Path) -> bool | None:
-    """Whether no living process holds the lock of a file or folder; None where that is unknown."""
+    """Whether no living process holds the lock of a file or folder; None if that is unknown."""
     with opened(path) as file:
         return None if file is None else take(file)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[int | None]:
-    """Open a file or folder to lock it; None where that cannot be."""
+    """Open a file or folder to lock it; None if that cannot be."""
     file = None
     if fcntl is not None:
         with suppress(OSError, ValueError):

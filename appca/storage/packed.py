@@ -1,4 +1,4 @@
-"""A zip of arrays (NPY) and texts (JSON) from a stranger: looked at before anything is read.
+"""A zip of arrays (NPY) and texts (JSON) from a stranger: checked before anything is read.
 
 An NPZ file is such a zip. Names inside are looked up and never become paths; pickles are refused.
 Pages of mapped arrays are given back here, too.
@@ -87,7 +87,7 @@ class Packed:
                 expected = math.prod(shape) * dtype.itemsize
                 is_plain = dtype.kind in "biufU" and not dtype.hasobject
                 if not is_plain or min(shape, default=0) < 0 or expected > item.file_size:
-                    msg = "not an array of numbers or texts, or another length than it says"
+                    msg = "not an array of numbers or texts, or not of its stated length"
                     raise ValueError(msg)
                 data = stream.read(item.file_size)
                 if len(data) != expected:
@@ -180,7 +180,7 @@ def npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
 
 
 def give_back(part: np.ndarray) -> None:
-    """Tell the system that the pages of some rows are not needed; they stay in the file.
+    """Let the system free the memory pages of some rows; they stay in the file.
 
     Nothing is done about arrays in memory, nor about copies on write, whose changes are nowhere
     else.

@@ -1,4 +1,4 @@
-"""Shapes of what a stranger may have written: typed, bounded, and checked as a whole by msgspec.
+"""Types for untrusted input: bounded, and checked as a whole by msgspec.
 
 The shapes stand beside what they describe; here is what turns a value into one, or into a clause
 that people can read.
@@ -23,7 +23,7 @@ FromOne = Annotated[int, Meta(ge=1, le=MOST)]
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Text = Annotated[str, Meta(max_length=1000)]
 Facts = Annotated[dict[Text, Any], Meta(max_length=10_000)]
-if TYPE_CHECKING:  # what a setting is depends on its name
+if TYPE_CHECKING:  # the type of a setting depends on its name
     Scalar = Any
 else:
     Scalar = bool | int | Finite | Text | None
@@ -40,7 +40,7 @@ _TYPES = {
 }
 _BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
 _SOME = "a value"
-_MOST_KINDS = 3  # that are told one by one
+_MOST_KINDS = 3  # listed one by one
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]|(\[\.\.\.\])")
 
 

@@ -35,7 +35,7 @@ class Networks(NamedTuple):
 
 
 def applied(layer: Layer, X: Any) -> Any:
-    """Return what a layer makes of rows (N, n), before any threshold."""
+    """Return the output of a layer for rows (N, n), before any threshold."""
     return X @ layer[0] + layer[1]
 
 
@@ -164,7 +164,7 @@ def effects(digits: Digits, fitted: PanelFit) -> list[Row]:
     rows: list[Row] = []
     for name, values in measures(digits).items():
         means = np.bincount(digits.codes, weights=values) / np.bincount(digits.codes).clip(1)
-        adjusted = values - means[digits.codes]  # what a difference in classes cannot explain
+        adjusted = values - means[digits.codes]  # without differences between classes
         for subspace in fitted.subspaces:
             inside = np.isin(np.arange(len(values)), subspace.rows)
             n, mean, sd, raw, error = components.effect(values, inside)

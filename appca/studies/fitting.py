@@ -161,7 +161,7 @@ def panels(
 def crowded_panels(
     Y: np.ndarray, fitted: PanelFit, codes: np.ndarray, names: list[str], **how: int
 ) -> tuple[list[Row], dict[str, np.ndarray], Claim]:
-    """Return one line a panel, k-NN accuracy in it and of the same rows in PCA; arrays; the claim.
+    """Return a line per panel, k-NN accuracy in it and of the same rows in PCA; arrays; the claim.
 
     `how` are settings of `crowding`; the arrays are those that figures of the panels are made of.
     """

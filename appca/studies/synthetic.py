@@ -113,7 +113,7 @@ def described(design: str, Z: np.ndarray) -> Row:
 
 
 def design_claims(rows: list[Row]) -> list[Claim]:
-    """Judge the draws by what the paper calls the designs; its picture has no numbers."""
+    """Judge the draws by the paper's names of the designs; its picture has no numbers."""
     sparse, dense, classes, balanced, single = rows  # in the order of `DESIGNS`
     measured = (
         f"{sparse['per_row']:.1f} and {dense['per_row']:.1f} factors a row, "

@@ -92,7 +92,7 @@ ROWS = METHODS | REFERENCES
 
 
 def estimator(key: str, task: Task, callback: Any) -> Any:
-    """Return the estimator of a method; None where it would repeat another one."""
+    """Return the estimator of a method; None if it would repeat another one."""
     from sklearn.decomposition import FactorAnalysis
 
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
@@ -341,7 +341,7 @@ ALIKE = 2.0  # times the printed error, or a part of it, is the same measure
 UNPRINTED = "the paper has no numbers for these K"
 MORE = 1.05  # times the factors of the data are more than there are
 
-Cells = dict[tuple[str, int], dict[str, Row]]  # by design and K, the rows by method
+Cells = dict[tuple[str, int], dict[str, Row]]  # (design, K) to rows by method
 
 
 def claims(table: Sequence[Row], options: Options) -> list[Claim]:
@@ -511,7 +511,7 @@ def run_popularity(options: Options, report: Report, processes: int = 1) -> Outc
 
 
 def curves_of(spec: Spec, tick: Report) -> list[Row]:
-    """Sorted shares of the rows that use each factor: the true ones and those of each method."""
+    """Sorted shares of the rows that use each factor: the truth, and each method."""
     from appca.models.threads import single_threaded_blas
 
     with single_threaded_blas():

@@ -157,7 +157,7 @@ def predict(
 def predict_each(
     train: Scores, y: np.ndarray, test: Scores, joint: np.ndarray, options: Options
 ) -> np.ndarray:
-    """Classify by a perceptron a subspace; small ones and those of one class keep `joint` (M,)."""
+    """Classify by one perceptron per subspace; small or one-class subspaces keep `joint` (M,)."""
     answer = joint.copy()
     for members, others, active in subspaces(train, test):
         classes = y[members]

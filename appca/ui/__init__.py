@@ -1,4 +1,4 @@
-"""What pages are made of; the only part that imports Streamlit."""
+"""Pages and their parts; the only package that imports Streamlit."""
 
 from pathlib import Path
 

@@ -43,7 +43,7 @@ Options = dict[str, Any]  # of a reader
 Report = dict[str, Any]
 AUTO = "auto"  # the reader decides
 MISSING = {"model": "Fill from the model", "mean": "Column mean", "drop": "Drop the rows"}
-HEADER_LINES = 20  # of which any can be the header
+HEADER_LINES = 20  # that can be the header
 DOUBTS: dict[tuple[str, Any], str] = {  # meaning of an uncertain option, by option and value
     ("header", True): "The first line names the columns",
     ("header", False): "The first line is data",
@@ -185,7 +185,7 @@ _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class DroppedFiles:
-    """Files in a folder of their own, which is removed with the object."""
+    """Files in a temporary folder, which is removed with the object."""
 
     def __init__(self, scratch: Path) -> None:
         self._folder = scratch / f"{_FOLDER}{secrets.token_hex(8)}"
@@ -483,7 +483,7 @@ class Opened:
     kind: str | None  # the reader of the first that has one
     options: Options = field(default_factory=dict)
     draft: Options = field(default_factory=dict)
-    digest: str | None = None  # of the data set they became
+    digest: str | None = None  # of the resulting data set
     choices: dict[str, Options] = field(default_factory=dict)
     said: str = ""  # assumptions about the files, until the sentence is closed
 
@@ -524,7 +524,7 @@ def source_of(dataset: Dataset) -> tuple[str, Path] | None:
 
 
 def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
-    """Return the files of an uploader, moved to a folder of their own."""
+    """Return the files of an uploader, moved to a temporary folder."""
     arrival = DroppedFiles(scratch())
     for file in files:
         arrival.place(file.name).write_bytes(file.getbuffer())
@@ -565,7 +565,7 @@ def use(opened: Opened, options: Options, dataset: Dataset) -> None:
 
 
 def assumed() -> None:
-    """Draw what was assumed about the opened files, with ways to change it."""
+    """Draw the assumptions about the opened files, with ways to change them."""
     opened = _current()
     if opened is None or not opened.said or opened.digest != state.config().dataset:
         return

@@ -44,7 +44,7 @@ class PageScene(NamedTuple):
 
     scene: Scene
     key: str  # of its content; answers about rows under it do not change
-    scores: Callable[[np.ndarray], np.ndarray] | None = None  # of rows (n,) on all components
+    scores: Callable[[np.ndarray], np.ndarray] | None = None  # rows (n,) to scores (n, K)
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Delivery:
         self._lock = threading.Lock()
 
     def ask(self, what: str, questions: RowQuestions, canvas: tuple[str, str] | None = None) -> str:
-        """Answer questions about a scene from now on; return their name.
+        """Start answering questions about a scene; return their name.
 
         They stay while the `canvas` (session and key) shows the scene; of all others the newest
         `MOST_QUESTIONS` are kept.
@@ -277,7 +277,7 @@ _bar = st.components.v2.component(
 SENT_S = 0.02  # Streamlit sends parts of a page every 0.01 s
 log = logging.getLogger(__name__)
 M = TypeVar("M", bound="_Message")
-Acts = Mapping[str, Callable[[str], object]]  # what the hand can do, by name
+Acts = Mapping[str, Callable[[str], object]]  # actions by name
 
 
 def draw(  # noqa: PLR0913 - all but four have defaults
@@ -345,7 +345,7 @@ def draw(  # noqa: PLR0913 - all but four have defaults
 def draw_bar(
     controls: Mapping[str, Any], acts: Acts, on_size: Callable[["SizeMessage"], None]
 ) -> None:
-    """Draw the controls of a canvas; `controls` are those of `js/types.d.ts`."""
+    """Draw the controls of a canvas; `controls` are declared in `js/types.d.ts`."""
     taken = (st.session_state.get(f"controls-{kind}") for kind in ("size", *acts))
     _bar(
         key="controls",
@@ -382,13 +382,13 @@ class PointMessage(_Message):
 
 
 class ActMessage(_Message):
-    """What was chosen: a colour, a view, a named selection; or a renamed class."""
+    """The choice: a colour, a view, a named selection; or a renamed class."""
 
     name: Annotated[str, Meta(max_length=1000)]
 
 
 class SizeMessage(_Message):
-    """K and L, chosen or under a moving hand; L is None where it is no number."""
+    """K and L, chosen or while a slider moves; L is None if it is learned."""
 
     k: FromOne
     active: FromOne | None = field(name="l")
@@ -420,7 +420,7 @@ def _on_acts(key: str, acts: Acts) -> dict[str, Any]:
 
 
 def _take(key: str, name: str, kind: type[M], act: Callable[[M], object]) -> None:
-    """Do once what a message of the browser asks for, if it is a sound one."""
+    """Carry out a message of the browser once, if it is valid."""
     sent = st.session_state.get(key)
     message = sent.get(name) if isinstance(sent, Mapping) else None
     if message is None:

@@ -214,7 +214,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> 
     if np.isfinite(more):
         told.append((f"+{fixed(more)}", f"nats over PCA with {active}"))
     if np.isfinite(share):
-        told.append((percent(share), f"of what PCA with all {k} gains"))
+        told.append((percent(share), f"of the gain of PCA with {k}"))
     else:
         told.append((number(grid.error[i, j].mean()), "squared error per feature"))
     st.html(kit.numbers(told))
@@ -334,7 +334,7 @@ def _said(config: ModelsConfig, advice: ModelAdvice) -> tuple[str, str]:
     if chosen.key == compare.PAPER:
         text = "No extension describes new rows clearly better."
     else:
-        text = f"{_signed(chosen.nats)} nats a row over the paper's model"
+        text = f"{_signed(chosen.nats)} nats per row over the paper's model"
         text += "." if advice.is_best else ", and as good as the best of the variants."
     if rival is not None:
         name, gap = _name_of(rival.key, config), f"{fixed(abs(advice.lead), 1)} nats"
@@ -419,7 +419,9 @@ def _answered(
         with st.popover("Why?"):
             st.markdown(WHY)
     _models_chart(config, lines, advice)
-    facts = [(_signed(chosen.nats), f"± {fixed(chosen.error, 1)} nats a row, to the paper's model")]
+    facts = [
+        (_signed(chosen.nats), f"± {fixed(chosen.error, 1)} nats per row over the paper's model")
+    ]
     if rival is not None:
         ratio = fixed(rival.fit.n_parameters / chosen.fit.n_parameters, 1)
         facts += [

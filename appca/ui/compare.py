@@ -28,7 +28,7 @@ from appca.words import InputError, about, counted, fixed, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-Line = dict[str, Any]  # of a method, as `appca.jobs.tasks.measured` makes it
+Line = dict[str, Any]  # one method, from `appca.jobs.tasks.measured`
 ADDRESS = "with"  # in the address: the id of the other run
 
 
@@ -175,13 +175,13 @@ def losses(lines: list[Line]) -> list[str]:
         text += f"{percent(abs(change))} {'more' if change > 0 else 'less'} error than this fit"
         theirs, density = other["log_likelihood"], ours["log_likelihood"]
         if theirs is not None and density is not None:
-            text += f", {fixed(theirs, 1)} nats a row held out, not {fixed(density, 1)}"
+            text += f", {fixed(theirs, 1)} nats per row held out, not {fixed(density, 1)}"
         said.append(f"{text}.")
     return said
 
 
 def table_of(lines: list[Line]) -> "pd.DataFrame":
-    """Return a line a method, by numbers per row, and a column a measure with its error."""
+    """Return one line per method, by numbers per row, one column per measure with its error."""
     import pandas as pd
 
     rows = []

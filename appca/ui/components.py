@@ -285,7 +285,7 @@ def _save_csv(tests: "pd.DataFrame", file: str, key: str) -> None:
 
 
 MOST_TESTED_ROWS = 2_000
-MOST_FEATURES = 200  # of a table; of more only labels are tested
+MOST_FEATURES = 200  # columns of a table that are tested; beyond, labels only
 MOST_LINES = 30
 
 
@@ -404,7 +404,7 @@ def _names(tests: "pd.DataFrame", shown: Shown) -> None:
 MOST_SHARING_ROWS = 20_000
 NEAR = 2 / 3  # L / K from which any two rows share most of their components
 ALIKE = 0.1  # relative difference below which classes share equally much
-LEAST_USED = 0.1  # of the rows of both classes, for a shared component
+LEAST_USED = 0.1  # least share of rows in both classes, for a shared component
 
 
 def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
@@ -489,7 +489,7 @@ def sharing_sentence(shown: Shown, between: components.Sharing, classes: Classes
     of = " and ".join(markdown(shortened(named[k])) for k in common)
     more = shared / between.overall - 1 if between.overall else 0.0
     than = f", {percent(more)} more than two rows do on average" if more >= 0.005 else ""
-    text = f"**{name} and {other} share most: {shared:.2f} components a row{than}.**"
+    text = f"**{name} and {other} share most: {shared:.2f} components per row{than}.**"
     return text + (f" Both use {of}." if of else "")
 
 

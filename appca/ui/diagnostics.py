@@ -86,7 +86,7 @@ def _choose_trace(shown: Shown) -> None:
 
 
 def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
-    """Return how many components the draws use, of `most` allowed ones, in words."""
+    """Return how many of `most` components the draws use, in words."""
     from appca.models.draws import number_band
 
     said = []
@@ -138,7 +138,7 @@ def _table(shown: Shown) -> None:
 
 
 def lines_of(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> "pd.DataFrame":
-    """Return a line a quantity; the last column names its failed checks."""
+    """Return one line per quantity; the last column names its failed checks."""
     import pandas as pd
 
     lines: list[list[object]] = []

@@ -139,7 +139,7 @@ def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
 
 
 def _bar(dataset: Dataset) -> tuple[st.delta_generator.DeltaGenerator, ...]:
-    """Draw what stands before the controls; return the places of the map's settings and theirs."""
+    """Draw the parts before the controls; return places for the map's settings and the controls."""
     label = f"**{markdown(dataset.name)}**"
     if f"{dataset.n_rows:,}" not in dataset.name:
         label += f" :gray[{counted(dataset.n_rows, 'row')}]"
@@ -164,7 +164,7 @@ def _controls(
     more: dict[str, Any],
     acts: canvas.Acts | None = None,
 ) -> None:
-    """Draw K, L, colour, undo and redo, and the views; `more` is what a fit adds."""
+    """Draw K, L, colour, undo and redo, and the views; `more` draws controls of a fit."""
     active = now.parameters.get("n_active")
     most = max(state.most_components(now, dataset), now.k)  # the command line allows more
     hint = _meaning(dataset, now.k, now.chosen_size)
@@ -195,8 +195,8 @@ def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str],
 
 
 SPLIT, MOVED = "split", "sizes_moved"
-MOST_OF_A_ROW = 0.5  # of the variance, beyond which the picture shows that row alone
-LEAST_ROWS = 10  # of which one can be left out
+MOST_OF_A_ROW = 0.5  # share of the variance beyond which one row dominates the picture
+LEAST_ROWS = 10  # rows needed to leave one out
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = STATIC / "explore.css"
 
@@ -262,7 +262,7 @@ def draw() -> None:
 
 
 def _far_row(dataset: Dataset, shown: fits.Shown) -> None:
-    """Say that the picture shows a single row, and offer to leave it out."""
+    """Warn that one row dominates the picture, and offer to leave it out."""
     row, share = kept(f"far-{shown.key}", lambda: farthest(shown.fitted))
     if dataset.n_rows < LEAST_ROWS or not share > MOST_OF_A_ROW:
         return
@@ -273,7 +273,7 @@ def _far_row(dataset: Dataset, shown: fits.Shown) -> None:
 
 
 def _acts(dataset: Dataset, active: int | None) -> canvas.Acts:
-    """Return what the bar and the canvas ask for."""
+    """Return the actions requested by the bar and the canvas."""
     here = st.session_state
 
     def select(name: str) -> None:

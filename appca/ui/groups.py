@@ -284,7 +284,7 @@ LASSO = ":material/lasso_select:"
 
 
 def unusual_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw the rows as a table, those beyond a limit first."""
+    """Draw the rows as a table, rows beyond a limit first."""
     said = kept(f"unusual-{shown.key}", lambda: standing_out(distances(shown.fitted)))
     n, beyond = dataset.n_rows, said.order[~said.fits[said.order]]
     t2, q = (said.ratios > 1).sum(axis=0)

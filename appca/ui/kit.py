@@ -25,7 +25,7 @@ from appca.words import about, capital, counted, duration, nats, percent, signed
 
 
 def chart(figure: go.Figure, key: str, **options: Any) -> None:
-    """Draw a figure without Plotly's tool bar; its alternative text says what it shows."""
+    """Draw a figure without Plotly's tool bar; its alternative text describes it."""
     bare = {"config": {"displayModeBar": False}}
     st.plotly_chart(figure, alt=described(figure), key=key, **(bare | options))
 
@@ -39,7 +39,7 @@ _MADE_INTO_OTHERS = re.compile(
 
 
 def nats_per_row(info: RunInfo) -> str:
-    """Return a run's log-likelihood a row in words."""
+    """Return a run's log-likelihood per row in words."""
     return f"{nats(info.log_likelihood / info.n_rows)} per row"
 
 
@@ -213,7 +213,7 @@ def press(label: str, key: str, act: Callable[..., object], *args: Any, **look: 
     st.button(label, key, on_click=guarded(act), args=args, **look)
 
 
-Act = Callable[[str, str], object]  # is given the button's value, and the text that was typed
+Act = Callable[[str, str], object]  # takes the button's value and the typed text
 _listener = scripted("acts")
 
 
@@ -330,7 +330,7 @@ def every(dataset: Dataset) -> list[Classes]:
 
 
 def choose(dataset: Dataset, page: str) -> Classes | None:
-    """Draw the choice of a label and return its classes; None where no label has any."""
+    """Draw the choice of a label and return its classes; None if no label has any."""
     choices = {classes.title: classes for classes in every(dataset)}
     if not choices:
         return None
@@ -469,7 +469,7 @@ def preview_note(shown: fits.Shown) -> bool:
 
 
 def gaps_note(dataset: Dataset, whose: str) -> None:
-    """Say that `whose` fits read the column's mean in missing cells, if there are any."""
+    """State that `whose` fits read the column's mean in missing cells, if there are any."""
     if dataset.missing is None:
         return
     verb = "is" if dataset.n_missing == 1 else "are"
@@ -497,7 +497,7 @@ JOB_TITLES = {
 
 
 def ending(shown: fits.Shown) -> str:
-    """Say how a fit ended."""
+    """Show how a fit ended."""
     info, config = shown.info, shown.config
     n = counted(info.n_iter, "sweep" if config.is_sampled else "iteration")
     if config.stopped_at is not None:
@@ -516,7 +516,7 @@ def still_improves(shown: fits.Shown) -> bool:
 
 
 def waits_for() -> str:
-    """Say what a job in the queue waits for."""
+    """Show why a job in the queue waits."""
     running = (job for job in services.jobs().active() if job.state == "running")
     ahead = [JOB_TITLES.get(job.kind, "other work").lower() for job in running]
     return f"waits for: {ahead[0]}" if ahead else "waiting"

@@ -130,7 +130,7 @@ class DescribedData(NamedTuple):
 
     dataset: Dataset
     fitted: FittedRun  # the run's, with the new rows in the place of its own
-    key: str  # of these numbers, in caches
+    key: str  # cache key of these numbers
 
 
 class OldAndNewRows(NamedTuple):
@@ -269,7 +269,7 @@ def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
 
 
 def _subjects(tests: "pd.DataFrame") -> Counter[str]:
-    """Count columns and components, of which each may have several tests."""
+    """Count columns and components; each may have several tests."""
     subjects = {
         ("component", name.split()[-1]) if component_of(name)[1] else ("column", name)
         for name in tests["column"]
@@ -277,8 +277,8 @@ def _subjects(tests: "pd.DataFrame") -> Counter[str]:
     return Counter(noun for noun, _ in subjects)
 
 
-LEVEL = 0.99  # of the rows of the data are within each limit
-MANY = 0.5  # of the new rows; more misfits point at the file
+LEVEL = 0.99  # share of the data's rows within each limit
+MANY = 0.5  # share of misfits that suggests a wrong file
 
 _live = by_key(8)(project)
 _distances = by_key(8)(distances)

@@ -32,7 +32,7 @@ from appca.ui.state import KEYS, guarded
 from appca.words import InputError, counted, refusing
 
 EXPLORE = "pages/explore/explore.py"
-PICTURES = STATIC / "pictures"  # of the data sets that ship with the app
+PICTURES = STATIC / "pictures"  # pictures of the built-in data sets
 PHOTOGRAPHS = {"turntable", "coil20"}  # not inverted on a dark page
 ACROSS, DOWN = 9, 5
 SAMPLE = 1440
@@ -115,7 +115,7 @@ class Deletion(NamedTuple):
 
 
 def planned(home: Path, run_ids: Collection[str]) -> Deletion:
-    """Return what is deleted with fits: also other readings of the same file."""
+    """Return data to delete with fits: also other readings of the same file."""
     runs, stored = RunStore(home).list(), DatasetStore(home).list()
     chosen = {run.config.dataset for run in runs if run.id in run_ids}
     others = Counter(run.config.dataset for run in runs if run.kept and run.id not in run_ids)
@@ -167,7 +167,7 @@ def _recent_work() -> None:
         first = first_of_page(len(works), PAGE, "recent_page")
         _work_cards(works[first : first + PAGE], "cards-recent")
     here = services.runs().folder
-    for number, folder in enumerate(files.homes()):  # of APPCA_SHARED: to be opened only
+    for number, folder in enumerate(files.homes()):  # homes of APPCA_SHARED are read-only
         runs = [run for run in _works(RunStore(folder)) if not (here / run.id).is_dir()]
         fitted = {run.config.dataset for run in runs}
         data = [item for item in DatasetStore(folder).list() if item.digest not in fitted]

@@ -119,7 +119,7 @@ def place(origin: str) -> Place | None:
 
 
 class Guard:
-    """Lets requests pass that come from pages of this server, with its token if it has one."""
+    """Admits requests from pages of this server, with its token if it has one."""
 
     def __init__(
         self, app: ASGIApp, token: str, origins: Container[Place] = (), frames: Sequence[str] = ()

@@ -142,5 +142,5 @@ def kept(make: Callable[[], _Made]) -> _Made:
 
 @by_key(48)
 def kept_of_row(make: Callable[[], _Made]) -> _Made:
-    """Return `make()` of one row, in a cache of its own, because rows are many."""
+    """Return `make()` of one row from a separate cache, because there are many rows."""
     return make()

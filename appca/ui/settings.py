@@ -137,7 +137,7 @@ def stored_map(dataset: Dataset, fit: RunConfig) -> Embedding | None:
 
 
 def trust_sentence(trust: np.ndarray) -> str:
-    """Return how far a map can be trusted; trust is (N, 3), NaN where not compared."""
+    """Return how far a map can be trusted; trust is (N, 3), NaN if not compared."""
     compared = trust[~np.isnan(trust[:, 0])]
     false, missing, kept = compared.mean(axis=0, dtype=np.float64)
     how = f"{len(compared):,} of {len(trust):,} rows are compared with all others."
@@ -315,7 +315,7 @@ def popover(dataset: Dataset) -> None:
                 st.html(kit.fact_list(kit.fit_facts(run)))
         cost = f"A fit with these settings takes {about(seconds())}."
         if dataset.missing is not None:
-            fate = "fills them" if fits_around_gaps(now) else "needs whole rows"
+            fate = "fills them" if fits_around_gaps(now) else "needs complete rows"
             cost += f" {counted(dataset.n_missing, 'missing cell')}: the model {fate}."
         st.caption(cost)
         kit.onward("check/advanced", "Which model suits these data?", ":material/fact_check:")

@@ -60,7 +60,7 @@ def current_dataset() -> Dataset:
 
 
 def begin() -> bool:
-    """Resolve the address once a session; return whether it was now.
+    """Resolve the address once per session; return whether this call did.
 
     A bare address opens the last work of this browser, or the digits.
     """
@@ -461,7 +461,7 @@ def follow(address: dict[str, str]) -> None:
     place = numbers.get(asked or "")
     if place is not None:
         _go(place)
-    elif "data" in address or "run" in address:  # of an earlier session, before a reload
+    elif "data" in address or "run" in address:  # a reload: the address is from an earlier session
         _resolve(address)
         restore(current_dataset(), address.get("sel"))
 

@@ -13,7 +13,7 @@ from streamlit import delta_generator, runtime
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-LOOK = "on_scriptrunner_yield"  # of a session's requests: asks whether to end the run
+LOOK = "on_scriptrunner_yield"  # signal of a session that asks whether to end the run
 SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 
 

@@ -45,7 +45,7 @@ class ColumnLook(NamedTuple):
     words: str
     bars: list[float]
     gaps: list[float]  # share missing in each part of the rows
-    cells: Sequence[str | None]  # None where missing
+    cells: Sequence[str | None]  # None if missing
 
 
 def columns_of(reading: Reading) -> list[SeenColumn]:
@@ -96,7 +96,7 @@ AT_ONCE = 24
 MOST_SEEN = 200
 MOST_PINNED = 6
 LONGEST_LINE, SHOWN = 1 << 22, 100
-ASKED_COLUMNS, ASKED_ROWS = 5, 3  # of each reading of an ambiguous file
+ASKED_COLUMNS, ASKED_ROWS = 5, 3  # shown of each reading of an ambiguous file
 LISTED = ("feature", "label", "ignored", "id")
 
 

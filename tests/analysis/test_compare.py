@@ -368,5 +368,5 @@ def test_ppca_stands_for_itself_and_what_needs_all_cells_is_refused(tmp_path):
     config = masked(dataset, PARAMETERS | {"n_active": 4})
     config.complete(dataset, tmp_path)
     assert tuple(config.errors(tmp_path)) == ("ppca_k", "ridge", "near", "means")
-    with pytest.raises(InputError, match="needs whole rows"):
+    with pytest.raises(InputError, match="needs complete rows"):
         MaskedConfig(gappy().digest, {"pca": 3}, "aPPCA", PARAMETERS).complete(gappy(), tmp_path)

@@ -269,7 +269,7 @@ def test_shares_are_means_over_all_orders_and_add_up_to_all_of_the_variance(mode
     for given, words in (
         ({"blocks": {"a": [1, 2], "b": [2]}}, "must not overlap; name column 2 only once"),
         ({"blocks": {"a": [7]}}, "columns beyond 0 to 6"),
-        ({"classes": ["a", "b", "c"]}, "one value a row, 60; got 3"),
+        ({"classes": ["a", "b", "c"]}, "one value per row, 60; got 3"),
     ):
         with pytest.raises(InputError, match=words):
             variance_by(model, X, **given)

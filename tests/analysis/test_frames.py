@@ -95,7 +95,7 @@ def test_tables_of_all_libraries_have_the_same_columns(library):
     columns, left_out = columns_of(table, N)
     assert [(c.name, c.kind) for c in columns] == [("a", "class"), ("d", "number")]
     assert left_out == ["b", "c"]
-    with pytest.raises(InputError, match="has 60 values for 7 rows; give one value a row"):
+    with pytest.raises(InputError, match="has 60 values for 7 rows; give one value per row"):
         columns_of(table, 7)
 
 
@@ -108,7 +108,7 @@ def test_names_are_texts_and_columns_of_the_same_name_are_refused():
     for table in ({1: [0], "1": [0]}, pd.DataFrame([[1, 2]], columns=["1", "1"])):
         with pytest.raises(InputError, match="Two columns of the table are called “1”; rename"):
             named_columns(table)
-    with pytest.raises(InputError, match=r"one value a row; got an array of shape \(2, 2\)"):
+    with pytest.raises(InputError, match=r"one value per row; got an array of shape \(2, 2\)"):
         column_of("x", np.eye(2))
 
 

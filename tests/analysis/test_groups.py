@@ -269,7 +269,7 @@ def test_refusals_say_what_was_given_and_what_to_do():
     columns, few = a_table(0), np.arange(N) < 3
     for given, selected, words in (
         (columns, few, "at least 6 selected rows and 6 others; got 3 and 897"),
-        (columns, np.arange(12) < 6, "“x0” has 900 values for 12 rows; give one value a row"),
+        (columns, np.arange(12) < 6, "“x0” has 900 values for 12 rows; give one value per row"),
         ({"same": np.ones(N)}, np.arange(N) < 50, "No column differs"),
     ):
         with pytest.raises(InputError, match=words):

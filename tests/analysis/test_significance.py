@@ -215,9 +215,9 @@ def test_technical_columns_are_marked_and_useless_ones_left_out():
 def test_what_does_not_fit_is_refused_in_a_sentence():
     active, x = np.arange(30)[:, None] % 2 == 0, np.arange(30.0)
     for table, blocks, words in (
-        ({"a": [1.0, 2.0]}, None, "has 2 values for 30 rows; give one value a row"),
+        ({"a": [1.0, 2.0]}, None, "has 2 values for 30 rows; give one value per row"),
         ({"a": x}, "b", "must be a column of the table; got “b”"),
-        ({"a": x}, np.zeros(3), "one value a row, 30; got shape"),
+        ({"a": x}, np.zeros(3), "one value per row, 30; got shape"),
     ):
         with pytest.raises(InputError, match=words):
             associated(active * 1.0, active, table, blocks=blocks)

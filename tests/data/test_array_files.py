@@ -239,7 +239,7 @@ READ = [
          features=["column 1", "column 2", "column 3"],
          facts="1 feature without a number: column 4"),
     Case("links.h5", changed(hdf5({"X": X}), links), X,
-         facts="virtual (its numbers lie in other files), far (a link)"),
+         facts="virtual (its numbers are in other files), far (a link)"),
     Case("frame.h5", changed(hdf5({"X": X}), frame), X,
          facts="df (a table of pandas; write it by frame.to_parquet('x.parquet'))"),
     Case("old.h5ad", changed(h5ad(C.astype("f4")), old_h5ad), C,

@@ -151,6 +151,6 @@ def test_centre_and_scale_are_those_of_the_observed_cells(scale, gaps, seed):
         Y = options.fit(filled, missing=missing if gaps else None).transform(holes)
         np.testing.assert_allclose(Y, wanted, rtol=1e-10, atol=1e-12)
     if gaps:
-        words = f"Reducing by PCA needs whole rows, but {missing.sum()} cell"
+        words = f"Reducing by PCA needs complete rows, but {missing.sum()} cell"
         with pytest.raises(InputError, match=words):
             Preprocessing(pca=3).fit(X, missing=missing)

@@ -128,7 +128,7 @@ PLACE = "check/advanced"
 
 
 def measured_which_model(app, at_floor: float = 0.0, **nats: float) -> ModelsConfig:
-    """Store a comparison in which methods differ from the paper's model by so many nats a row."""
+    """Store a comparison in which methods differ from the paper's model by so many nats per row."""
     config = config_of(app.session_state["config"])
     spread, lines = np.tile([-1.0, 1.0], 50), []
     for number, key in enumerate(METHODS):
@@ -152,7 +152,7 @@ def test_which_model_is_asked_answered_with_doubts_and_taken(start, jobs):
     jobs.end(job.id, "done", models=config.id)
     page = html(healthy(app.run()))
     assert "Use noise per feature and a scale per row" in page
-    assert "+5.0 nats a row over the paper&#x27;s model" in page
+    assert "+5.0 nats per row over the paper&#x27;s model" in page
     assert "Above all rivals: 2.0 nats over Mixture of PPCA, 4 of 2." in page
     assert "Mixture of PPCA, 4 of 2 is doubtful: 12% of noise variances at their floor" in page
     assert len(find(app.selectbox, "Variant").options) == 8, "rivals cannot be used"
@@ -266,7 +266,7 @@ def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
     page = html(healthy(app.run()))
     assert "UMAP keeps 95% of each row&#x27;s 15 nearest rows" in page
     assert "The panels 90%." in page
-    assert "33% more error than this fit, −16.0 nats a row held out" in told(app)
+    assert "33% more error than this fit, −16.0 nats per row held out" in told(app)
     (shown,) = app.dataframe
     table = shown.value.set_index("Method")
     assert list(table["Numbers per row"]) == ["2 of 4", "2", "2", "4", "4"]
@@ -278,8 +278,8 @@ def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
     assert "Absolute error" not in table, "no method has it"
     assert compare.losses([*COMPARISON, line("ppca_k", 4, 4, mse=0.15)]) == [
         "<ppca_k> with 4 numbers per row: 50% less error than this fit.",
-        "<ppca_l> with 2 numbers per row: 33% more error than this fit, −16.0 nats a row held out, "
-        "not −14.0.",
+        "<ppca_l> with 2 numbers per row: 33% more error than this fit, −16.0 nats per row held "
+        "out, not −14.0.",
     ]
 
 

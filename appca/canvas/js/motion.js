@@ -184,7 +184,7 @@ function around([a, b, d], share) {
   return [a * c + (d - b) * s + along, b * c + (a - d) * s + along, d * c + (b - a) * s + along, 0];
 }
 
-/** What happens in words: what turns into what, and what stays. @param {Meta} meta @param {number[]} from @param {number[]} to @param {number} t */
+/** Describe a transition: components that change, and those that stay. @param {Meta} meta @param {number[]} from @param {number[]} to @param {number} t */
 export function said(meta, from, to, t) {
   const number = (/** @type {number} */ index) => meta.components[index].number;
   const stays = from.find((axis) => to.includes(axis));
@@ -251,7 +251,7 @@ export class Tour {
     return spot.view === this.view && spot.open;
   }
 
-  /** What the opened panel shows now. @param {Placed} spot @returns {Placed} */
+  /** Current content of the opened panel. @param {Placed} spot @returns {Placed} */
   shown(spot) {
     return { ...spot, range: this.rangeAt(this.t) };
   }
@@ -326,7 +326,7 @@ export class Tour {
 
 const REST = 900; // ms on each panel
 
-/** The tour of the fullest panels: begin, or stop where it is. @param {Stage} stage @param {Actions} actions @param {(on: boolean) => void} told */
+/** The tour of the largest panels: start, or stop here. @param {Stage} stage @param {Actions} actions @param {(on: boolean) => void} told */
 export function buildJourney(stage, actions, told) {
   /** @type {Set<number> | null} panels it has been to, while it goes on */ let seen = null;
   let [at, timer] = [-1, 0]; // the panel it has reached

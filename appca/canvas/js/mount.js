@@ -1,4 +1,4 @@
-/** Mount the picture in an element, and hand back what a host can do with it. */
+/** Mount the picture in an element, and return the functions for its host. */
 
 import { buildKeys, buildPalette } from './parts/palette.js';
 import { Actions, fly } from './input/actions.js';
@@ -15,7 +15,7 @@ import { Stage } from './stage.js';
 import { drawAxes, drawHeaders, drawNames } from './text/headers.js';
 import { drawGhosts, drawHeld, drawLabels, drawRings, placeLabels } from './text/labels.js';
 
-const CAME = 3000; // ms for which a chip says what a component was before
+const CAME = 3000; // ms for which a chip shows a component's origin
 
 /** @typedef {Partial<Input>} Next another scene, and options */
 

@@ -44,7 +44,7 @@ async function unpacked(text) {
 /** @param {string} text @param {string} type */
 const blob = (text, type) => new Blob([ofBase64(text)], { type });
 
-/** What the canvas draws of a fit. @param {Content} content @param {Fit} fit @returns {Promise<Input>} */
+/** Input of the canvas from a fit. @param {Content} content @param {Fit} fit @returns {Promise<Input>} */
 async function inputOf({ packed, sheets }, { meta, buffers, components }) {
   const header = await unpacked(packed[meta]);
   return {

@@ -1,4 +1,4 @@
-/** What the picture consists of, one frame of it, and its loop: a frame when something changed, and what waits until nothing moves. */
+/** Parts of the picture, one frame, and the loop: a frame after each change, and work that waits until nothing moves. */
 
 import { Gpu } from './gl/gpu.js';
 import {
@@ -24,8 +24,8 @@ import { Scene } from './scene/scene.js';
 import { Pictures } from './text/headers.js';
 import { rgb, THEMES } from './theme.js';
 
-const DIRECT = 20000; // points drawn anew in every frame; of more, a layer is carried along
-const FEW = 60000; // points drawn anew all the same where the layer would be scaled
+const DIRECT = 20000; // points redrawn in every frame; with more, a layer is moved
+const FEW = 60000; // points redrawn even so if the layer would be scaled
 const ONCE = 100000; // points of a layer drawn at once
 const SAMPLE = 0.03; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
 const PART = 'sample ';
@@ -87,7 +87,7 @@ function prepareLayer(stage, look) {
   const { gpu, layer, placed, rows, views, tour } = stage;
   const total = pointsIn(placed);
   if (total * look.dpr <= DIRECT || stage.morph) {
-    layer.building = ''; // of what is not shown any more
+    layer.building = ''; // its panels are no longer shown
     return '';
   }
   const places = views.map(({ layout, rect, opened }) =>
@@ -230,7 +230,7 @@ export class Stage {
     /** @type {Placed[]} */ this.placed = [];
     /** @type {{wanted: import('./gl/points.js').Picture[], px: number, rect: Rect}[]} */
     this.images = [];
-    this.frame = ''; // when the images were chosen; '' to choose them anew
+    this.frame = ''; // when the images were chosen; '' to choose again
     /** @type {{name: string, colouring: Colouring} | null} a colouring made here */
     this.computed = null;
     this.cameUntil = 0; // chips say till then what components were before
@@ -391,7 +391,7 @@ export class Stage {
     this.overlays.forEach((overlay) => overlay(this));
   }
 
-  /** Attributes that say what is shown. @private */
+  /** Attributes that describe the picture. @private */
   tell() {
     const { root, stats, rows, views, dark, held } = this;
     const [{ layout, opened }] = views;
@@ -413,7 +413,7 @@ export class Stage {
     });
   }
 
-  /** Start anew on the card after its context was lost. */
+  /** Restart on the card after its context was lost. */
   restore() {
     this.gpu = new Gpu(this.canvas);
     this.layer = new Layer(this.gpu);

@@ -23,7 +23,7 @@ const theme = (/** @type {number} */ i) =>
 /** @type {Record<'light' | 'dark', Record<keyof typeof TOKENS, string>>} */
 export const THEMES = { light: /** @type {any} */ (theme(0)), dark: /** @type {any} */ (theme(1)) };
 
-const VISIBLE = 0.36; // of Viridis: before it, colours have less than 3:1 on a dark panel
+const VISIBLE = 0.36; // start of Viridis: below it, colours have less than 3:1 on a dark panel
 
 /** Second cue of classes beside colour, in the order of the shader. */
 const SHAPES = ['circle', 'diamond', 'square', 'cross', 'triangle-up'];

@@ -232,7 +232,7 @@ def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
 
 
 def _kind_together(files: Files) -> str:
-    """Return the kind by which all files together are read, or say why there is none."""
+    """Return the kind that reads all files together, or raise InputError."""
     names = [name for name, _ in files]
     zarr = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
     refuse_if(len(names) > 1 and any(".zarr/" in name for name in names), zarr)

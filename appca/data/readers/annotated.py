@@ -130,7 +130,7 @@ class Contents:
         return paths
 
     def column(self, path: str) -> np.ndarray:
-        """Read a column: numbers, NaN where missing, or texts, empty where missing."""
+        """Read a column: numbers, NaN if missing, or texts, empty if missing."""
         named = self.attributes(path).get("categories") if path in self.items else None
         if named is not None or f"{path}/codes" in self.items:
             codes = self.items[path if named is not None else f"{path}/codes"].load()
@@ -150,7 +150,7 @@ class Contents:
         return values if values.dtype.kind in "uibU" else values.astype(str)
 
     def marked(self, options: H5adOptions, d: int) -> np.ndarray | None:
-        """Return the places of the variables that are read; None where all are."""
+        """Return the places of the variables that are read; None if all are read."""
         columns = self.columns("var", d)
         types = self.column(columns["feature_types"]) if "feature_types" in columns else None
         name, marked = self.upload.name, options.mask_var

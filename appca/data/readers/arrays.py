@@ -25,7 +25,7 @@ _MOST_LISTED = 6
 _FEWER = "take fewer rows or smaller images"
 _EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # whole numbers below are exact as reals
 _ID_NAMES = ("ids", "id")
-_FEW_NAMES = 4  # texts that may be classes of however few rows
+_FEW_NAMES = 4  # different texts that count as classes however few the rows
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")
 _LABEL_NAMES = "label_names"
 _NO_NPY = "is not an NPY file; save it with numpy.save"
@@ -45,10 +45,10 @@ class Item(NamedTuple):
 class ArrayOptions(NamedTuple):
     """How to read a file of several arrays; those in groups are named like ``train/X``."""
 
-    array: str | None = None  # the one with the rows; None takes X, or the only one it can be
+    array: str | None = None  # array with the rows; None: X, or the only matrix
     transpose: bool = False
-    ids: str | None = None  # the array that names the rows; None guesses, "" takes none
-    label: str | None = None  # the only one that labels them; None takes all, "" none
+    ids: str | None = None  # array that names the rows; None guesses, "" for none
+    label: str | None = None  # the only label; None: all, "": none
     missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
     feature_type: str | None = None  # 10x counts; None: gene expression, "all": all
@@ -62,7 +62,7 @@ class NpyOptions(NamedTuple):
 
 
 def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions) -> Dataset:
-    """Read one array as rows, and vectors with one entry a row as ids and labels."""
+    """Read one array as rows, and vectors with one entry per row as ids, labels."""
     report, unused = upload.report, upload.report["unused"]
     wanted = choose(upload, items, options.array)
     item = items[wanted]
@@ -86,9 +86,9 @@ def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions)
 
 
 def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str:
-    """Return the name of the array with the rows: that `wanted`, X, or the only one it can be.
+    """Return the name of the array with the rows: the one `wanted`, X, or the only matrix.
 
-    One with fewer rows than usual is taken only where no other can be.
+    A matrix with fewer rows than usual is taken only if there is no other.
     """
     name, report, possible = upload.name, upload.report, dict[str, Item]()
     for least in (LIMITS.least_rows, upload.limits.least_rows):
@@ -107,7 +107,7 @@ def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str
     arrays += [f"“{shortened(key)}” ({why})" for key, why in unused]
     msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
     if possible:
-        report["option"] = f"array={first}"  # that would do
+        report["option"] = f"array={first}"  # an example
         raise InputError(msg, report)
     msg = (
         f"“{name}” holds no matrix of numbers{', only ' * bool(arrays)}{', '.join(arrays)}; save "
@@ -143,12 +143,12 @@ def check_array(
 
 
 def native(values: np.ndarray) -> np.ndarray:
-    """Return numbers in a type data sets have, row by row; a copy only where one is needed."""
+    """Return numbers in C order in a type of `DTYPES`; copies only if needed."""
     return np.ascontiguousarray(values, dtype=kept_type(values.dtype))
 
 
 def kept_type(dtype: np.dtype) -> np.dtype:
-    """Return the type in which a data set holds numbers of a type."""
+    """Return the type in which a data set stores numbers of this type."""
     kept = dtype.newbyteorder("=")
     if kept == np.float16:
         return np.dtype(np.float32)
@@ -156,7 +156,7 @@ def kept_type(dtype: np.dtype) -> np.dtype:
 
 
 def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> np.ndarray:
-    """Return an array, or some of its columns; a sparse matrix with its zeros."""
+    """Return an array, or some of its columns; sparse matrices become dense."""
     if not item.is_sparse:
         values: np.ndarray = item.load()
         return values if columns is None else values[:, columns]
@@ -180,7 +180,7 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
 def _beside(
     upload: Upload, items: Mapping[str, Item], wanted: str, sides: Sides, options: ArrayOptions
 ) -> Beside:
-    """Find ids and labels among arrays with one entry a row, and texts that name columns."""
+    """Find ids and labels among arrays with one entry per row, and column names."""
     report, n_rows, features = upload.report, sides[0], None
     unused, columns, named = report["unused"], dict[str, np.ndarray](), dict[str, str]()
     for key, item in items.items():
@@ -286,7 +286,7 @@ def build(
 
 
 def of_type(upload: Upload, types: np.ndarray | None, wanted: str | None) -> np.ndarray | None:
-    """Return the places of the features of the wanted type, of `types` (D,); None of all."""
+    """Return the indices of features whose type is `wanted`, by `types` (D,); None for all."""
     counts = Counter([] if types is None else types.tolist())
     if wanted not in (None, "all", *counts):
         error = unknown("feature type", wanted, sorted(counts), f" in “{upload.name}”")
@@ -332,7 +332,7 @@ def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LI
 def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read one array as rows, or a sparse matrix of SciPy, and others as ids and labels.
 
-    What ``python -m appca data --out x.npz`` writes comes back as it was.
+    Files of ``python -m appca data --out x.npz`` are read back unchanged.
     """
     upload, items = Upload(name, limits), dict[str, Item]()
     unused = upload.report["unused"]
@@ -349,7 +349,7 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
             if not member.filename.endswith(".npy"):
                 unused[key] = "not an NPY file"
                 continue
-            start = io.BytesIO(next(uploads.unpacked(name, archive, member), b""))  # a megabyte
+            start = io.BytesIO(next(uploads.unpacked(name, archive, member), b""))  # one megabyte
             inner = Upload(shortened(member.filename), limits)
             with inner.or_damaged(_NO_NPY):
                 shape, _, dtype = npy_header(start)
@@ -412,9 +412,9 @@ _PACKED = {"_FillValue", "missing_value", "scale_factor", "add_offset"}  # attri
 _OF_10X = ("data", "indices", "indptr", "shape", "barcodes")  # counts of 10x Genomics
 _OF_FEATURES = {"name": "features/name", "old": "gene_names", "type": "features/feature_type"}
 _DAMAGED = "is not an HDF5 file or is damaged; write it again"
-_HDF5 = b"\x89HDF\r\n\x1a\n"  # the start of what follows the header in version 7.3 of MATLAB
+_HDF5 = b"\x89HDF\r\n\x1a\n"  # follows the header in version 7.3 of MATLAB
 _HEADER_OF_7_3 = 512
-_NUMBERS = {"double": "f8", "single": "f4", "logical": "?"}  # by classes of MATLAB
+_NUMBERS = {"double": "f8", "single": "f4", "logical": "?"}  # by MATLAB class
 _NUMBERS |= {f"{sign}int{n}": f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
 _MIXED = "a cell array of different things; save one matrix, or one word a cell"
 _OBJECT = "a table or object of MATLAB; save it by table2array, or as CSV"
@@ -459,7 +459,7 @@ class Hdf5:
         return stated
 
     def _described(self, path: str, node: Any) -> Item | str:
-        """Return the array of an object, or say why it is none; "" for what nobody misses."""
+        """Return the array of an object, or the reason to skip it; "" to skip it silently."""
         import h5py
 
         if not isinstance(node, h5py.Dataset) or node.attrs.get("NAME", b"")[:52] == _DIMENSION:
@@ -470,7 +470,7 @@ class Hdf5:
         if node.shape is None or not node.size:
             return "empty"
         if plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
-            return "its numbers lie in other files"
+            return "its numbers are in other files"
         if odd:
             return f"packed by filter {odd[0]}; write it with gzip"
         try:
@@ -576,9 +576,9 @@ def opened_hdf5(upload: Upload, stream: BinaryIO, *, matlab: bool = False) -> It
 
 
 def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one array as rows, or counts of 10x Genomics, of cells; others are ids and labels.
+    """Read one array, or counts of 10x Genomics, as rows; other arrays are ids and labels.
 
-    Attributes by which netCDF packs numbers are applied. Nothing in other files is followed.
+    Numbers packed by netCDF are unpacked. References to other files are not followed.
     """
     upload = Upload(name, limits)
     with uploads.plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:

@@ -28,7 +28,7 @@ _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")  # no format tha
 _PAGED = ("GIF", "TIFF", "WEBP", "PNG")  # formats of which each page or frame is an image
 _SUBFILE, _PHOTOMETRIC, _SAMPLES = 254, 262, 339  # tags of TIFF
 _DEEP = ("I;16", "I;16B", "I;16L", "I", "F")  # modes of more than 256 grey levels
-_HIDDEN = 32  # grey levels by which ink must differ from the ground under it
+_HIDDEN = 32  # grey levels by which ink must differ from its background
 _MOST_SIDE = 4096
 _CHOICES = {"colour": ("grey", "keep"), "classes": ("auto", "none"), "broken": ("refuse", "skip")}
 PathParts = tuple[str, ...]
@@ -50,15 +50,15 @@ class ImageOptions(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One image, (h, w) where it has no colour, else (h, w, 3), with its opacity (h, w)."""
+    """One image, (h, w) if grey, else (h, w, 3), with its opacity (h, w)."""
 
     pixels: np.ndarray
-    alpha: np.ndarray | None = None  # uint8; None where all is opaque
+    alpha: np.ndarray | None = None  # uint8; None if all is opaque
     is_deep_colour: bool = False  # its colours had 16 bits, of which 8 are left
 
 
 def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read images from files of their own, such as those of a folder, or from one zip."""
+    """Read images from separate files, such as a folder, or from one zip."""
     name, file = files[0]
     title = shortened(name, uploads.LONGEST_NAME)
     if len(files) == 1 and name.lower().endswith(".zip"):
@@ -246,7 +246,7 @@ def _check_alike(title: str, first: Page, label: str, page: Page, report: FileRe
     (h, w), (h2, w2) = first.pixels.shape[:2], page.pixels.shape[:2]
     msg = ""
     if (h, w) != (h2, w2):
-        report["option"] = f"size=[{h},{w}]"  # that would do
+        report["option"] = f"size=[{h},{w}]"  # an example
         msg = (
             f"The images differ in size (“{title}” has {w} x {h} and “{label}” has {w2} x {h2}); "
             "choose a size to bring all of them to."
@@ -291,7 +291,7 @@ def _stacked(
 
 
 def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
-    """Choose the grey value that lies under transparent parts, by row, so that all ink is seen."""
+    """Choose the grey value under transparent parts, by row, so that all ink is visible."""
     sums = {
         row: (float((grey(page.pixels) * (page.alpha / 255)).sum()), float(page.alpha.sum()) / 255)
         for row, page in enumerate(pages)
@@ -301,7 +301,7 @@ def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
         return {}
     inks, amounts = np.array([*sums.values()]).T
     ground = 255 if inks.sum() < 127.5 * amounts.sum() else 0
-    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # ink in the colour of the ground
+    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # as dark as its background
     words = {0: "black", 255: "white"}
     odd = int(hidden.sum())
     told = f"{words[ground]} in {counted(len(inks), 'image')}"

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOSTLY = 0.9  # share of lists of one width
-_NO_TIME = r"( 00:00:00)?\.0+$", ""  # of a date written as a point in time
+_NO_TIME = r"( 00:00:00)?\.0+$", ""  # ending of a date stored as a time
 _MOST_NESTED = 3  # structs in structs
-_INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
+_INDEX = "__index_level_0__"  # name of the index in files of pandas
 _NUMBER, _TEXT, _NESTED = "integer floating", "string large_string binary", "nested"
 _LIST = "list large_list fixed_size_list"
 _NO_PART = "__HIVE_DEFAULT_PARTITION__"

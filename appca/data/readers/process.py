@@ -1,4 +1,4 @@
-"""Files read in a process of their own, whose memory and time are bounded.
+"""Files are read in a separate process, whose memory and time are bounded.
 
 It is kept warm and reads one upload after the other; one that failed or has grown is replaced.
 """
@@ -33,7 +33,7 @@ SECONDS = 300.0
 _AT_ONCE = 4  # processes; more uploads wait
 _PREFIX = "reading-"
 _HERE = "appca.data.readers.process"
-_LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # that are slow to import
+_LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # slow to import
 _LARGEST = 400 << 20  # bytes in use above which a process is replaced
 Result = TypeVar("Result")
 
@@ -177,7 +177,7 @@ def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool
 
 
 def _status(field: str) -> int:
-    """Read what the system says of this process's memory, in bytes; 0 where it says nothing."""
+    """Return a memory figure of this process from the system, in bytes; 0 if there is none."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text("utf-8").splitlines():
             if line.startswith(field):

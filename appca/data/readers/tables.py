@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEPARATORS = (",", ";", "\t", "|")
-BLANK = " "  # stands for any run of blanks
+BLANK = " "  # any run of blanks
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 300
 _FEWEST_ROWS = 5  # rows of the sample, for any width
 _MOST_CELLS = 1000  # cells of a line used for guessing its format
@@ -102,7 +102,7 @@ def read(name: str, file: File, options: Any, limits: ReadLimits = LIMITS) -> Da
 
 
 def table_beside(kind: str, name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
-    """Return the columns of a table beside `n_rows` rows; this number shows if it has a header."""
+    """Return the columns of a table for `n_rows` rows; the number shows if it has a header."""
     if kind == "parquet":
         parts = parquet.parts_of([(name, file)], limits)
         return parquet.columns_of(name, *parts, TableOptions(), limits)
@@ -296,7 +296,7 @@ class Grid(NamedTuple):
         return cls(texts, values.reshape(texts.shape), np.array(gaps, bool).reshape(texts.shape))
 
     def numeric(self, first: int, share: float = _MOSTLY) -> np.ndarray:
-        """Tell which columns hold numbers from a row on."""
+        """Return which columns hold numbers below a row."""
         n_cells = (~self.gaps[first:]).sum(axis=0)
         n_numbers = (~np.isnan(self.values[first:])).sum(axis=0)
         return np.asarray((n_numbers >= share * n_cells) & (n_numbers > 0))
@@ -351,7 +351,7 @@ def lay_out(
 
 
 def _titles(some: Sequence[Record], width: int) -> int:
-    """Return how many lines stand above the table: titles, notes, lines of empty cells."""
+    """Return how many lines precede the table: titles, notes, lines of empty cells."""
     grid = Grid.of(some[:_TOP], min(width, _MOST_CELLS))
     words, usual = np.isnan(grid.values) & ~grid.gaps, len(grid.texts)
     for place, row in enumerate(some[:_TOP]):

@@ -1,4 +1,4 @@
-/** The graphics card: programs, shaders, buffers and textures, and what it keeps of layouts, panels and colours. */
+/** The graphics card: programs, shaders, buffers and textures, and data of layouts, panels and colours on it. */
 
 import { paletteBytes } from '../theme.js';
 
@@ -182,7 +182,7 @@ const GROUNDS = [
 layout(location=0) in vec4 aCard; layout(location=1) in vec4 aPlot; layout(location=2) in vec4 aLook; layout(location=3) in vec4 aInner;
 uniform vec2 uView; flat out vec4 vCard, vPlot, vLook;
 const int CORNERS[6] = int[](0, 1, 2, 2, 1, 3);
-void main() { // what surrounds the inner part: above, below, left, right; and the axes through it
+void main() { // the border around the inner part: above, below, left, right; and the axes through it
   vec2 a = aCard.xy, b = a + aCard.zw, c = aInner.xy, d = aInner.zw, from = clamp(aLook.xy - 1., c, d), to = clamp(aLook.xy + 1., c, d);
   vec4 quads[6] = vec4[](vec4(a, b.x, c.y), vec4(a.x, d.y, b), vec4(a.x, c.y, c.x, d.y), vec4(d.x, c.y, b.x, d.y), vec4(from.x, c.y, to.x, d.y), vec4(c.x, from.y, d.x, to.y));
   vec4 quad = quads[gl_VertexID / 6]; int k = CORNERS[gl_VertexID % 6];
@@ -214,7 +214,7 @@ uniform sampler2D uLayer; uniform vec4 uCarry; uniform float uStrength; out vec4
 void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uStrength; }`,
 ];
 
-const WIDTH = 2048; // of the textures that hold one value a row
+const WIDTH = 2048; // of textures with one value per row
 
 export class Gpu {
   /** @param {HTMLCanvasElement} canvas */

@@ -1,4 +1,4 @@
-/** Points of many panels in one call, the grounds below them, images over them, and the layer that keeps what was drawn. */
+/** Points of many panels in one call, backgrounds, images over them, and the layer that keeps the drawing. */
 
 import { box, clamp, holds, pointToPage, scaleOf } from '../layout/geometry.js';
 import { element, paint } from '../parts/dom.js';
@@ -87,7 +87,7 @@ export const groundOf = (spot) => ({
   strength: spot.strength,
 });
 
-/** Edges and axes are shaded; what is between them is cleared to its colour, the cheapest way to fill. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
+/** Edges and axes are shaded; the area between is cleared to its colour, the cheapest way to fill. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
 export function drawGrounds(gpu, grounds, theme, look, view) {
   const { gl, grounds: program } = gpu;
   const { width, height, dpr } = look;
@@ -136,7 +136,7 @@ export class Layer {
   constructor(gpu) {
     this.gpu = gpu;
     /** @type {(Sheet | null)[]} the one shown, the one that is built */ this.sheets = [null, null];
-    this.key = ''; // of the picture that is shown
+    this.key = ''; // key of the current picture
     this.building = '';
     /** @type {Draw[]} */ this.queue = [];
     /** @type {Camera[]} cameras the picture was drawn from, one a view */ this.cameras = [];
@@ -405,8 +405,8 @@ export function imageSize(side, most) {
 }
 
 const WHOLE = 400; // px of a plot below which an image that its edge would cut is left out
-const FILLED = 0.25; // of what is seen of a panel, where all its points are images
-const DEEP = 4; // times as large as what is seen of it must a panel be
+const FILLED = 0.25; // largest share of a panel's visible part that images fill if every point is one
+const DEEP = 4; // size of a panel relative to its visible part
 const LOOSE = 600; // rows tried where nobody knows ahead who has room
 
 /** Pixels between images on a plot of some side. @param {number} px of an image @param {number} side */

@@ -1,4 +1,4 @@
-/** What can be done with the picture, whoever asks: select, hold, open, turn, zoom, fly and filter. */
+/** Actions on the picture: select, hold, open, turn, zoom, fly and filter. */
 
 import {
   between,
@@ -141,7 +141,7 @@ export class Actions {
     /** @type {(() => void)[]} after the views changed */ this.changed = [];
     /** @type {(at: [number, number] | null) => void} the hand rests, or moved on */
     this.rest = () => {};
-    this.told = -1; // the row that the host knows to be held
+    this.told = -1; // last held row sent to the host
     this.asked = 0; // ms until which the host's answer about it is awaited
     this.telling = 0;
     /** @type {[View, Camera] | null} where the picture was before it came out from below the host */
@@ -281,7 +281,7 @@ export class Actions {
   hold(row, place, cam) {
     const { stage } = this;
     if (row === stage.held) return;
-    const { held, near = [] } = stage.options; // what the host said last
+    const { held, near = [] } = stage.options; // last options from the host
     [stage.held, stage.near] = [row, row === held ? near : []];
     this.asked = performance.now() + ANSWER;
     clearTimeout(this.telling);
@@ -316,7 +316,7 @@ export class Actions {
     this.flyTo(view, cam);
   }
 
-  /** Take over from the host what is held, unless a hand has held another row since. @param {Options} options */
+  /** Take the held row from the host, unless the user has held another row since. @param {Options} options */
   follow({ held, near = [] }) {
     const { stage } = this;
     if (held === undefined || (held !== stage.held && performance.now() < this.asked)) return;
@@ -360,7 +360,7 @@ export class Actions {
     this.selected();
   }
 
-  /** What the component at a place was in the picture before. @param {number} x @param {number} y */
+  /** Origin of the component at a place, in words. @param {number} x @param {number} y */
   cameAt(x, y) {
     const picture = componentAt(this.stage.viewAt(x), x, y);
     return (picture !== undefined && this.stage.options.came?.[picture]) || '';
@@ -395,7 +395,7 @@ export class Actions {
     stage.callbacks.onSelect?.(stage.rows.packed, selected);
   }
 
-  /** Show only what a filter keeps. @param {Filter} filter */
+  /** Show only rows that pass a filter. @param {Filter} filter */
   filter(filter) {
     const { stage } = this;
     const others =
@@ -413,7 +413,7 @@ export class Actions {
     if (others) this.reopen();
   }
 
-  /** Give panels to what is looked for among the gathered subspaces. */
+  /** Open panels for gathered subspaces that match the search. */
   async reopen() {
     const { stage } = this;
     for (const view of stage.views) {

@@ -235,7 +235,7 @@ function panView(stage, view, dx, dy) {
 const LISTED = 250;
 const AFTER = 200; // ms until the table follows: the picture comes first
 
-/** What a screen reader hears: what happens, and a table of the panels. @param {Stage} stage @param {Actions} actions */
+/** Text for screen readers: events, and a table of the panels. @param {Stage} stage @param {Actions} actions */
 export function buildSpoken(stage, actions) {
   const live = element('div', 'appca-live appca-hidden', { 'aria-live': 'polite' });
   const caption = element('caption', '');
@@ -345,7 +345,7 @@ export function listenToKeys(stage, actions, does) {
     else if (event.shiftKey) panView(stage, view, -60 * arrow[0], -60 * arrow[1]);
     else step(stage, actions, view, arrow);
   });
-  document.addEventListener('keydown', anywhere, true); // what is open is still open then
+  document.addEventListener('keydown', anywhere, true); // before a menu closes
 
   /** Escape ends a tour or a large panel wherever the focus is, unless something that is open or written in takes it; "/" and Ctrl+K search and "?" lists the keys from anywhere on a page, in its first picture. @param {KeyboardEvent} event */
   function anywhere(event) {

@@ -54,7 +54,7 @@ export function zoomed(cam, view, x, y, factor, least, most) {
   return { x: wx - (x - view.x - view.w / 2) / k, y: wy - (y - view.y - view.h / 2) / k, k };
 }
 
-/** On the way between two cameras: sizes change evenly, and what is aimed at does not swing out. @param {Camera} a @param {Camera} b @param {number} t @returns {Camera} */
+/** On the way between two cameras: sizes change evenly, and the target does not swing out. @param {Camera} a @param {Camera} b @param {number} t @returns {Camera} */
 export function between(a, b, t) {
   const rate = Math.log(b.k / a.k);
   const k = a.k * Math.exp(rate * t);

@@ -42,7 +42,7 @@ export function keepCells(old, layout) {
  * @property {'triangle' | 'grid' | 'strips' | 'map' | 'columns'} kind
  */
 
-const CARD = 0.935; // of a cell
+const CARD = 0.935; // share of a cell
 
 /** @param {number} column @param {number} row @param {number} [size] */
 function inCell(column, row, size = 1) {
@@ -248,7 +248,7 @@ export class View {
   }
 }
 
-const FIRST = 0.56; // of the width where there are two
+const FIRST = 0.56; // share of the width if there are two
 
 /** A view of a layout, with panels of gathered subspaces that a search or a filter has opened; a triangle has a map in its free half. @param {Pick<Stage, 'meta' | 'scene' | 'options'>} stage @param {string} name @param {Layout} [before] whose panels keep their places */
 export async function makeView({ meta, scene, options }, name, before) {

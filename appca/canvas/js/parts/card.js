@@ -48,7 +48,7 @@ function fillMean({ sheets, scene, dark }, { spot, said, cell }, picture, lines)
   lines.replaceChildren(element('b', '', {}, said[0].text), text, note);
 }
 
-/** What measures of a row are, in words. @type {Record<string, string>} */
+/** Descriptions of the measures of a row. @type {Record<string, string>} */
 const TERMS = {
   Residual: 'error when rebuilt',
   Membership: 'certainty of its panel',
@@ -133,7 +133,7 @@ function fill(stage, row, picture, lines) {
   const largest = [...used]
     .sort((a, b) => Math.abs(scene.score(row, b)) - Math.abs(scene.score(row, a)))
     .slice(0, 3)
-    .sort((a, b) => a - b); // as the row's details have them
+    .sort((a, b) => a - b); // same order as in the row's details
   const terms = largest.flatMap((k) => [
     ` + ${signed(scene.score(row, k) * meta.score_unit)} × `.replace('+ −', '− '),
     element('span', 'appca-term', {}, componentName(meta, k)),

@@ -1,4 +1,4 @@
-/** Tools in the corner, the menu of what is rarely changed, the player of a turn. */
+/** Tools in the corner, the menu of rare settings, the player of a rotation. */
 
 import { flipped } from '../input/actions.js';
 import { STRIP } from '../layout/view.js';
@@ -14,7 +14,7 @@ export function savePicture(stage) {
   const made = element('canvas', '');
   [made.width, made.height] = [stage.canvas.width, stage.canvas.height];
   const context = /** @type {CanvasRenderingContext2D} */ (made.getContext('2d'));
-  stage.draw(); // what WebGL has drawn lasts until the end of this task
+  stage.draw(); // a WebGL drawing lasts until the end of this task
   context.drawImage(stage.canvas, 0, 0);
   context.drawImage(stage.over, 0, 0);
   context.scale(stage.dpr, stage.dpr);

@@ -71,7 +71,7 @@ export function some(layout, names) {
   return { ...layout, kind: layout.kind === 'strips' ? 'strips' : 'grid', panels };
 }
 
-/** Put each row after the listed ones of the panels of its pairs, with its two scores: what is known of it is read once. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} rows @param {Int16Array} xy @param {number[]} ends of the listed ones */
+/** Put each row after the listed ones of the panels of its pairs, with its two scores; its state is read once. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} rows @param {Int16Array} xy @param {number[]} ends of the listed ones */
 function fillPairs(scene, meta, rows, xy, ends) {
   const { components, scores, active, tile } = scene;
   const drawn = scene.priority.subarray(0, meta.drawn?.rows ?? scene.rows);
@@ -82,7 +82,7 @@ function fillPairs(scene, meta, rows, xy, ends) {
   const slots = Array.from({ length: active }, (_, i) => i);
   const firsts = Uint8Array.from(slots.flatMap((i) => slots.slice(i + 1).map(() => i)));
   const seconds = Uint8Array.from(slots.flatMap((i) => slots.slice(i + 1)));
-  const pairs = Math.max(1, firsts.length); // of a row's slots; the first pair stands for the row where it has fewer than two
+  const pairs = Math.max(1, firsts.length); // pairs of a row's slots; a row with fewer than two has the first pair
   const panelAt = (/** @type {number} */ row, /** @type {number} */ pair) => {
     const from = row * active;
     const b = active > 1 ? components[from + seconds[pair]] : none;
@@ -168,7 +168,7 @@ export function setAxes(scene, layout, panel, axes) {
   placeScores(scene, layout, panel);
   panel.extent = extent(layout.xy, panel);
   panel.range = panel.extent;
-  panel.levels = []; // who has room is found anew
+  panel.levels = []; // placement is computed again
   layout.revision += 1;
 }
 

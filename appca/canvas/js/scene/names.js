@@ -5,7 +5,7 @@ export function setName(meta, components) {
   return `{${components.map((index) => meta.components[index].number).join(',')}}`;
 }
 
-/** What a panel is called: by the names of its components where there are any, with the numbers. @param {Meta} meta @param {{name: string, components: number[]}} panel */
+/** Title of a panel: names of its components, if any, with the numbers. @param {Meta} meta @param {{name: string, components: number[]}} panel */
 export function panelTitle(meta, { name, components }) {
   const of = components.map((index) => meta.components[index]);
   if (name !== setName(meta, components) || !of.some((component) => component.name)) return name;
@@ -79,7 +79,7 @@ export async function saidOf({ scene, callbacks }, row) {
   return { id: ids ? String(ids[row]) : '', lines };
 }
 
-/** The first row whose id or text is what is looked for, else contains it; by line, numbers only if they are it. @param {Scene} scene @param {string} query lower case @param {string} [but] the title of a line that is left out */
+/** First row whose id or text equals the query, else contains it; line by line, numbers only if equal. @param {Scene} scene @param {string} query lower case @param {string} [but] the title of a line that is left out */
 export async function rowsWith(scene, query, but) {
   const { hover } = scene.meta;
   /** @type {{title: string, value: string, row: number}[]} */ const hits = [];

@@ -1,4 +1,4 @@
-/** What is known of each row: its class, whether it is selected, doubtful, outside or filtered away. */
+/** State of each row: its class, whether it is selected, doubtful, outside or filtered. */
 
 export const SELECTED = 1;
 export const DOUBTFUL = 2;
@@ -15,9 +15,9 @@ export class Rows {
     this.selected = 0;
     this.packed = new Uint8Array(Math.ceil(count / 8)); // one bit a row, lowest bit first
     this.hidden = 0;
-    this.flagsChanged = 1; // revisions, compared by what is drawn from them
+    this.flagsChanged = 1; // revisions, to detect changes
     this.codesChanged = 1;
-    this.names = ''; // of the classes
+    this.names = ''; // class names
   }
 
   /** @param {Scene} scene */
@@ -46,7 +46,7 @@ export class Rows {
     for (let i = 0; i < words.length; i += 1) {
       // four rows at a time
       const word = words[i];
-      const hit = marks[i] & ~(word >> 3); // not what is hidden
+      const hit = marks[i] & ~(word >> 3); // without hidden rows
       const before = word & kept;
       const now = without ? before & ~hit : before | hit;
       words[i] = (word & ~EACH) | now;
@@ -103,7 +103,7 @@ export function countsOf(layout, panel, rows, range) {
 /** @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {Bounds} range @returns {Counts} */
 function count({ rows: numbers, xy }, { start, count: all }, { codes, flags }, range) {
   const size = codesIn(codes);
-  const table = new Uint32Array(4 * size); // of the cells by code
+  const table = new Uint32Array(4 * size); // cells by code
   /** @type {[number, number, number, number]} */ const beyond = [0, 0, 0, 0];
   for (let i = start; i < start + all; i += 1) {
     const row = numbers[i];

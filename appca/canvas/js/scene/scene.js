@@ -27,10 +27,10 @@ export class Scene {
     this.tile = new Uint32Array(this.rows); // number of each row's image
     this.doubt = new Uint8Array(0);
     this.outside = new Uint8Array(0);
-    this.near = new Uint32Array(0); // of each row its nearest rows in the data, once they are asked for
+    this.near = new Uint32Array(0); // nearest rows of each row in the data, once fetched
   }
 
-  /** Fetch what every layout needs, and meanwhile what is needed next. @param {string[]} [next] buffers */
+  /** Fetch data of every layout, and prefetch the next buffers. @param {string[]} [next] buffers */
   async open(next = []) {
     const wide = this.meta.components.length > 255;
     const kinds = { components: wide ? 'u2' : 'u1', scores: 'i2', doubt: 'u1', outside: 'u1' };

@@ -30,7 +30,7 @@ export function drawNames(stage) {
   for (const spot of placed) {
     const { card, panel, part, strength, open, view } = spot;
     const tour = stage.tour?.hides(spot) ? stage.tour.title(meta) : null;
-    if (card.w < 44 || (open && !tour)) continue; // the bar above says what is open
+    if (card.w < 44 || (open && !tour)) continue; // the bar above names the open panel
     const { length } = panel.name;
     const small = Math.min(
       clamp(card.w * (length > 6 ? 0.128 : 0.142), 9, 13),
@@ -191,7 +191,7 @@ export function drawHeaders(stage) {
   }
 }
 
-/** For a while a dashed chip says what a component was before. @param {Stage} stage @param {number} component @param {number} right @param {number} top */
+/** A dashed chip briefly shows a component's origin. @param {Stage} stage @param {number} component @param {number} right @param {number} top */
 function chip({ context, theme, options, cameUntil }, component, right, top) {
   const text = options.came?.[component];
   if (!text || performance.now() > cameUntil) return;
@@ -226,7 +226,7 @@ function weights({ context, meta, theme }, component, at) {
   return true;
 }
 
-const [TOP, LEFT, TOOLS] = [40, 58, 356]; // of the rulers, and what the tools take of them
+const [TOP, LEFT, TOOLS] = [40, 58, 356]; // of the rulers; space for the tools
 const [SMALL, BIG] = [28, 36]; // px of pictures above and beside
 
 /** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view */

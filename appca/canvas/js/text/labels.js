@@ -58,7 +58,7 @@ export class Occupancy {
   }
 }
 
-/** What the picture has where, now. @param {Stage} stage @param {Placed[]} [placed] the panels looked at */
+/** Places of labels and panels now. @param {Stage} stage @param {Placed[]} [placed] the panels to use */
 export function occupancyOf(stage, placed = stage.placed) {
   const occupancy = new Occupancy(stage.width, stage.height);
   const share = Math.min(1, SAMPLE / Math.max(1, pointsIn(placed)));
@@ -191,7 +191,7 @@ function densest({ rows: { codes, flags } }, spot, wanted) {
   const { panel, plot, part, view } = spot;
   const { rows, xy } = part.layout;
   const { rect } = view;
-  const [x0, y0] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of what is seen
+  const [x0, y0] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of the visible part
   const [x1, y1] = [
     Math.min(plot.x + plot.w, rect.x + rect.w),
     Math.min(plot.y + plot.h, rect.y + rect.h),
@@ -263,7 +263,7 @@ export function drawLabels(stage, labels) {
   for (const label of labels) {
     const { layout, lines, align, width, ends = [] } = label;
     const spot = by.get(label.key);
-    if (spot?.part.layout !== layout || layout.revision !== label.revision) continue; // words of what is gone
+    if (spot?.part.layout !== layout || layout.revision !== label.revision) continue; // label of a removed panel
     if (spot.strength < 0.9 || stage.tour?.hides(spot)) continue;
     const { x, y } = placeOf(label, spot);
     const right = align === 'right';
