@@ -409,11 +409,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         scale = self.scale_ if self.whiten and hasattr(self, "scale_") else None
 
         def answer(rows: Any, X: Array) -> Array:
-            if support != ALL:
-                return np.asarray(rows.scores(X, scale))
-            H = rows.expected(X)
-            scores: Array = H if scale is None else H / scale.astype(H.dtype)
-            return scores.astype(X.dtype, copy=False)
+            H: Array = rows.expected(X) if support == ALL else rows.scores(X)
+            return (H if scale is None else H / scale.astype(H.dtype)).astype(X.dtype, copy=False)
 
         return self._ask("transform", X, answer, support=support)
 
