@@ -286,6 +286,7 @@ class NonparametricPPCA(FreeModel):
     """
 
     _model: ClassVar[str] = "NPPCA"
+    _kind: ClassVar[Any] = property(lambda model: model.prior)
     _orthonormal: ClassVar[bool] = True
 
     max_components: int = 10
@@ -294,10 +295,6 @@ class NonparametricPPCA(FreeModel):
     latent_variance: Any = "shared"
     latent_shape: float = 1.0
     latent_scale: float = 0.01
-
-    @property
-    def _kind(self) -> str:
-        return self.prior
 
     def _first(self, rng: Generator, rows: Rows, far: bool) -> GibbsState:
         """Start from PPCA, every column used where it pays, or from a random rotation of it."""
