@@ -12,7 +12,7 @@ from numpy.random import Generator
 from appca.models import stiefel
 from appca.models.numerics import Array
 from appca.models.rows import Block, Rows, about, centre_of, project
-from appca.models.stiefel import principal
+from appca.models.stiefel import Principal, principal
 
 MAX_PASSES = 200
 LEAST_VARIANCE = 1e-12  # of the largest: less is rounding
@@ -73,24 +73,21 @@ def ica(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
         return pca(rng, rows, n_components, n_active)
     if n_components > min(len(rows.X) - 1, rows.X.shape[1]):
         return dictionary(rng, rows, n_components, n_active)
-    start, some = pca(rng, rows, n_components, n_active), _sample(rng, rows, n_components)
-    V = start.W / np.linalg.norm(start.W, axis=0)
-    P = project(some, V).astype(np.float64, copy=False)
+    lead = principal(rng, rows, n_components)
+    start = _closed_form(rows, lead, n_components, n_active)
+    some = _sample(rng, rows, n_components)
+    P = project(some, lead.V).astype(np.float64, copy=False)
     return Start(start.W @ fast_ica(rng, P, weights=some.weights), start.noise)
 
 
 def pca(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
     """PPCA in closed form, scaled by sqrt(K/L); directions beyond the data's own are random."""
     q = min(n_components, len(rows.X) - 1, rows.X.shape[1])
-    values, V = principal(rng, rows, q)
-    spare, total = rows.n_features - q, rows.total / rows.mass
-    noise = (total - float(values.sum())) / spare if spare else 0.0
-    if noise <= 1e-8 * _variance(rows):
-        noise = UNKNOWN_NOISE * _variance(rows)
-    W = V * np.sqrt(np.maximum(values - noise, 1e-3 * values[0]) * n_components / n_active)
-    if q < n_components:
-        W = np.hstack([W, random(rng, rows, n_components - q, n_active).W])
-    return Start(W, noise)
+    start = _closed_form(rows, principal(rng, rows, q), n_components, n_active)
+    if q == n_components:
+        return start
+    more = random(rng, rows, n_components - q, n_active)
+    return Start(np.hstack([start.W, more.W]), start.noise)
 
 
 def turned(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
@@ -138,6 +135,17 @@ def from_loadings(rows: Rows, W: Array) -> Start:
 
 NAMED: dict[str, Any] = {"ica": ica, "pca": pca, "dictionary": dictionary, "random": random}
 NAMED["random rotation"] = turned  # (rng, rows, K, L) -> Start, all of them
+
+
+def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) -> Start:
+    """Give PPCA's loadings sqrt(lambda - sigma2) v times sqrt(K/L)."""
+    q, spare = len(lead.values), rows.n_features - len(lead.values)
+    total = rows.total / rows.mass
+    noise = (total - float(lead.values.sum())) / spare if spare else 0.0
+    if noise <= 1e-8 * _variance(rows):
+        noise = UNKNOWN_NOISE * _variance(rows)
+    scale = np.sqrt(np.maximum(lead.values - noise, 1e-3 * lead.values[0]))
+    return Start(lead.V[:, :q] * scale * np.sqrt(n_components / n_active), noise)
 
 
 def _sample(rng: Generator, rows: Rows, n_components: int) -> Rows:
