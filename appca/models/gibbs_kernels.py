@@ -184,17 +184,6 @@ def scores(A: Any, c: Any, Z: Any, tau2: float, H: Any) -> None:
 
 
 @kernel
-def log_elementary_table(a: Any, u: int, table: Any) -> None:
-    """Fill table[i, t] = log e_t(exp a_1 .. exp a_i) for i, t <= u."""
-    table[: u + 1, : u + 1] = -np.inf
-    table[0, 0] = 0.0
-    for i in range(1, u + 1):
-        table[i, 0] = 0.0
-        for t in range(1, i + 1):
-            table[i, t] = np.logaddexp(table[i - 1, t], a[i - 1] + table[i - 1, t - 1])
-
-
-@kernel
 def draw_size(last: Any, u: int, log_rate: float, uniform: float) -> int:
     """Draw |T| with P(t) proportional to (alpha/N)^t (u - t)! e_t(exp a)."""
     logs = np.empty(u + 1)
@@ -229,7 +218,11 @@ def scan_columns(Z: Any, logits: Any, pseudo: float, log_rate: float, U: Any) ->
             counts[k] = m + Z[n, k]
         if u == 0:
             continue
-        log_elementary_table(a, u, table)
+        table[0, 0], table[: u + 1, 1:] = 0.0, -np.inf  # log e_t(exp a_1 .. exp a_i)
+        for i in range(1, u + 1):
+            table[i, 0] = 0.0
+            for t in range(1, i + 1):
+                table[i, t] = np.logaddexp(table[i - 1, t], a[i - 1] + table[i - 1, t - 1])
         t = draw_size(table[u], u, log_rate, U[n, K])
         for i in range(u, 0, -1):
             if t > 0:
