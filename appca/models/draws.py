@@ -167,7 +167,8 @@ class AveragedPosterior(Posterior):
             return
         with single_threaded_blas():
             for s in range(self.n_draws):
-                draw: Any = QueryDraws(*(x if x is None else x[s] for x in draws))
+                values: Any = (x if x is None else x[s] for x in draws)
+                draw: Any = QueryDraws(*values)
                 used = np.arange(K) if draw.weights is None else np.flatnonzero(draw.weights)
                 if draw.weights is not None:
                     W, latent, weights = draw.components, draw.latent_variance, draw.weights
@@ -207,7 +208,7 @@ class AveragedPosterior(Posterior):
 
     def supports(self, X: Array, support: str) -> Array:
         del support
-        return self.published.likely(self.inclusion(X))
+        return np.asarray(self.published.likely(self.inclusion(X)))
 
     def membership(self, X: Array) -> Array:
         (_, _, inclusion, _), values = self._summed_up(X)

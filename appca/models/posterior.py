@@ -142,7 +142,8 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def at(self, draw: Any, stream: int) -> Self:
         del stream
-        return type(self)(*draw[2:6], self.n_active, self.row_scales, *draw[-2:])
+        parameters: Any = (*draw[2:6], self.n_active, self.row_scales, *draw[-2:])
+        return type(self)(*parameters)
 
     @property
     def variant(self) -> Variant:
@@ -405,7 +406,8 @@ class SupportPosterior(PosteriorOfDraw):
     def at(self, draw: Any, stream: int) -> Self:
         prior = self.prior if draw.weights is None else draw.weights
         n_paths = max(2, self.n_paths // DRAWS_A_SHARE)
-        return type(self)(*draw[2:6], n_paths, stream, prior, self.orthonormal)
+        parameters: Any = (*draw[2:6], n_paths, stream, prior, self.orthonormal)
+        return type(self)(*parameters)
 
     def seen(self, X: Array) -> SupportsOfRows:
         from appca.models.product_kernels import multiply

@@ -83,13 +83,14 @@ class RowState(NamedTuple):
 def row_state(n_factors: int, n_active: int) -> RowState:
     """Allocate the working arrays of one thread."""
     K, L = n_factors, n_active
-    support: Any = [array[0] for array in walkers(1, K, L)[:6]]
+    support = [array[0] for array in walkers(1, K, L)[:6]]
     increment, fit, power = np.zeros((3, (K + LANES - 1) // LANES * LANES))
     moves = np.zeros(L), lines(K), lines(K), np.zeros(L), np.zeros(L)
     draws = increment, fit, power, increment.view(np.int64), power.view(np.int64)
     order, kept = np.zeros((2, L), np.int64)
     rest = order, kept, np.zeros(K), np.zeros(1, np.uint64)
-    return RowState(*support, *moves, *draws, *rest)
+    arrays: Any = (*support, *moves, *draws, *rest)
+    return RowState(*arrays)
 
 
 def lines(*shape: int) -> Any:
