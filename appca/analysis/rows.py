@@ -58,7 +58,7 @@ def alternatives(
         log p(S | y) = log p(S) - 1/2 log|T Lam_S| + 1/2 c_S' inv(Lam_S) c_S + constant
     """
     from appca.models.set_tree import CollapsedModel, supports
-    from appca.models.supports import log_densities
+    from appca.models.supports import scores_given
 
     K, prior = len(model.components), np.asarray(0.0)
     sizes = range(K + 1) if model.n_active is None else [model.n_active]
@@ -84,7 +84,7 @@ def alternatives(
     evidence = [
         np.log(p)
         - 0.5 * (len(left) * np.log(u) + left @ left / u)
-        + log_densities(c / np.sqrt(u), Z, collapsed)
+        + scores_given(c / np.sqrt(u), Z, collapsed)[1]
         for u, p in zip(*scales, strict=True)
     ]
     log_joint = prior + np.logaddexp.reduce(evidence, axis=0)

@@ -173,6 +173,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
         with single_threaded_blas():
             begins, control = self._begins(rows), self._control(rows)
             self._forget_fit()
+            self.n_active_ = L
             if sampled:
                 return self._fit_gibbs(rng, rows, begins, control)
             return self._fit_em(factor_em.fit(rng, rows, begins, control), rows)
@@ -181,8 +182,9 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
         return about(X, None if self.mean == "zero" else centre_of(X, weights), weights)
 
     def _fit_em(self, done: factor_em.FactorFit, rows: Rows) -> Self:
-        second = np.diagonal(done.sums.second)
-        order = publish_factors(self, rows, done.state, second, done.members, done.same_order)
+        second = np.diagonal(done.sums.second) / rows.mass
+        at = rows, done.state, second, done.members
+        order = publish_factors(self, *at, same_order=done.same_order)
         mean = done.sums.s / rows.mass * (self.mean == "learned")
         H = done.sums.second - rows.mass * np.outer(mean, mean)
         if self.loading_variance is not None:
@@ -219,7 +221,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
         W, X, _, mean, sigma2, *_ = chains.best.state
         origin = mean if rows.origin is None else rows.origin + mean
         state = factor_em.FactorState(W, np.zeros(W.shape[1]), sigma2)
-        publish_factors(self, rows._replace(origin=origin), state, np.square(X).sum(axis=0))
+        second = np.square(X).sum(axis=0) / rows.mass
+        publish_factors(self, rows._replace(origin=origin), state, second)
         return self._keep_draws(chains)
 
     def _posterior(self) -> SupportPosterior:

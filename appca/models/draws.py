@@ -12,13 +12,13 @@ from appca.models.em import PAPER
 from appca.models.numerics import Array, share_of
 from appca.models.posterior import (
     Description,
-    ParameterDraw,
     Posterior,
     PosteriorOfDraw,
-    RowSummary,
     SubspaceAtDraws,
     SubspacePosterior,
 )
+from appca.models.supports import RowSummary
+from appca.models.threads import single_threaded_blas
 
 Floats = NDArray[np.float64]
 
@@ -141,6 +141,8 @@ def _unit(W: ArrayLike) -> Floats:
 
 
 def _summed(answers: Array, n: int) -> Array:
+    if len(answers) == n:
+        return answers
     of_draws = answers.reshape(-1, n, *answers.shape[1:])
     return np.asarray(of_draws.sum(axis=0, dtype=np.float64))
 
@@ -153,42 +155,44 @@ class AveragedPosterior(Posterior):
         self.published, self.draws = published, draws.thinned(max(LEAST_DRAWS, most))
         self.K, self.n_draws = len(published.components), len(self.draws.chain)
 
-    def _each(self, X: Any = ()) -> Iterator[tuple[Any, Array, Array]]:
+    def _each(self, X: Any = ()) -> Iterator[tuple[Any, slice, Array]]:
         """Give the posterior at a draw (for few rows X at all), its published components, which."""
-        of, draws, places = self.published, self.draws, np.arange(self.draws.components.shape[1])
+        of, draws, K = self.published, self.draws, self.draws.components.shape[1]
         few = 0 < len(X) * draws.components.size <= FEW_NUMBERS * self.K
         if few and isinstance(of, SubspacePosterior) and of.variant == PAPER:
             noise = np.repeat(draws.noise_variance, len(X))[:, None]
             latent = np.repeat(draws.latent_variance, len(X), axis=0)
             at = SubspaceAtDraws(draws.components, draws.mean, noise, latent, of.n_active)
-            yield at, places, places
+            yield at, slice(K), np.arange(K)
             return
-        for s in range(self.n_draws):
-            of_draw: Any = [x if x is None else x[s] for x in draws[2:]]
-            W, mean, noise, latent, weights, *learned = of_draw
-            used: Any = slice(None) if weights is None else weights > 0.0
-            weights = None if weights is None else weights[used]
-            draw = ParameterDraw(W[used], mean, float(noise), latent[used], weights, *learned)
-            published = places[used][places[used] < self.K]
-            yield of.at(draw, s), places[: len(published)], published
+        with single_threaded_blas():
+            for s in range(self.n_draws):
+                values: Any = (x if x is None else x[s] for x in draws)
+                draw: Any = QueryDraws(*values)
+                used = np.arange(K) if draw.weights is None else np.flatnonzero(draw.weights)
+                if draw.weights is not None:
+                    W, latent, weights = draw.components, draw.latent_variance, draw.weights
+                    draw = draw._replace(components=W[used], latent_variance=latent[used])
+                    draw = draw._replace(weights=weights[used])
+                published = used[: np.searchsorted(used, self.K)]
+                yield of.at(draw, s), slice(len(published)), published
 
     def summary(self, X: Array) -> RowSummary:
         return self._summed_up(X)[0]
 
     def _summed_up(self, X: Array) -> tuple[RowSummary, list[Array]]:
         n, values = len(X), list[Array]()
-        total, variance = np.full(n, -np.inf), np.full(n, -np.inf)
-        inclusion, method = np.zeros((n, self.K)), ""
+        variance, inclusion, method = np.full(n, -np.inf), np.zeros((n, self.K)), ""
         for posterior, places, published in self._each(X):
             rows = posterior.summary(X)
             method = rows.method
             values.append(rows.log_likelihood)
-            total = np.logaddexp.reduce([total, *rows.log_likelihood.reshape(-1, n)])
             if rows.error.any():
                 with np.errstate(divide="ignore"):
                     relative = 2.0 * (rows.log_likelihood + np.log(rows.error))
                 variance = np.logaddexp(variance, relative)
             inclusion[:, published] += _summed(rows.inclusion, n)[:, places]
+        total = np.logaddexp.reduce(np.concatenate(values).reshape(-1, n))
         error = np.exp(0.5 * variance - total)
         method = f"{method}; average over {self.n_draws} draws"
         value, inclusion = total - np.log(self.n_draws), inclusion / self.n_draws
@@ -200,13 +204,11 @@ class AveragedPosterior(Posterior):
             total[:, published] += _summed(posterior.expected(X), len(X))[:, places]
         return total / self.n_draws
 
-    def scores(self, X: Array, scale: Array | None) -> Array:
-        H = self.expected(X)
-        return (H if scale is None else H / scale).astype(X.dtype, copy=False)
+    scores = expected
 
     def supports(self, X: Array, support: str) -> Array:
         del support
-        return self.published.likely(self.inclusion(X))
+        return np.asarray(self.published.likely(self.inclusion(X)))
 
     def membership(self, X: Array) -> Array:
         (_, _, inclusion, _), values = self._summed_up(X)

@@ -298,11 +298,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         scale = self.scale_ if self.whiten and hasattr(self, "scale_") else None
 
         def answer(rows: Any, X: Array) -> Array:
-            if support != ALL:
-                return np.asarray(rows.scores(X, scale))
-            H = rows.expected(X)
-            scores: Array = H if scale is None else H / scale.astype(H.dtype)
-            return scores.astype(X.dtype, copy=False)
+            H: Array = rows.expected(X) if support == ALL else rows.scores(X)
+            return (H if scale is None else H / scale.astype(H.dtype)).astype(X.dtype, copy=False)
 
         return self._ask("transform", X, answer, support=support)
 
@@ -559,8 +556,8 @@ class Criteria(Queries):
 
     def _n_loadings(self) -> int:
         """Count the dimensions of the loadings: orthonormal columns, each its own axis."""
-        (K, D), psi = self.components_.shape, self.noise_variance_
-        D = int((psi > 0.0).sum()) if np.ndim(psi) else D  # that vary
+        K, psi = len(self.components_), self.noise_variance_
+        D = int((psi > 0.0).sum() if np.ndim(psi) else self.components_.shape[1])  # that vary
         all_of_them = self.n_active_ == K and not hasattr(self, "size_probabilities_")
         if all_of_them and getattr(self, "latent_variance", "") == "shared":
             return K * (D - K)  # no more than the span is identified

@@ -68,9 +68,8 @@ def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> Subs
     """E step over every set: exact posterior sums and the exact log-likelihood."""
     seen = coefficients(state, rows, settings.n_active)
     every = seen.every_set(weights=rows.weights)
-    total = float(rows.weighted(seen.background + every.log_sum).sum())
-    used = rows.weighted(every.inclusion).sum(axis=0)
-    return _sums(total, every.H, (every.second, used), (state, rows, settings))
+    moments = every.H, every.second, rows.weighted(every.inclusion).sum(axis=0)
+    return _sums(seen.background + every.log_sum, moments, state, rows, settings)
 
 
 def expect_sets(
@@ -97,25 +96,26 @@ def expect_sets(
     log_conditional = seen.background + moments.value
     counts = rows.weighted(np.ones(members.shape))
     used = np.bincount(members.ravel(), counts.ravel(), minlength=len(seen.model.A))
-    context, total = (state, rows, settings), float(rows.weighted(log_conditional).sum())
-    sums = _sums(total, moments.H, (moments.second, used), context)
+    sums = _sums(log_conditional, (moments.H, moments.second, used), state, rows, settings)
     return sums, members, log_conditional
 
 
-def _sums(total: float, H: Array, moments: Any, context: Any) -> SubspaceStatistics:
-    """Complete the sums by priors of Z and W and products with the rows; H (N, K) is E[x z].
+def _sums(
+    values: Array, moments: Any, state: FactorState, rows: Rows, settings: FactorSettings
+) -> SubspaceStatistics:
+    """Complete the sums by priors of Z and W and products with the rows.
 
-    `second` is the matrix (K, K) of E[(x z)(x z)'], the log-likelihood has log p(W), if any.
+    values (N,) are nats of each row. moments: H (N, K), E[x z]; sums of E[(x z)(x z)'] (K, K), and
+    of uses (K,). The log-likelihood has log p(W), if any.
     """
-    state, rows, settings = context
-    K = state.W.shape[1]
+    (H, second, used), K, v = moments, state.W.shape[1], settings.loading_variance
+    total = float(rows.weighted(values).sum())
     total -= rows.mass * polynomials.log_binomial(K, settings.n_active)
-    H = rows.weighted(H)
-    v = settings.loading_variance
     if math.isfinite(v):
         total -= 0.5 * rows.n_features * K * math.log(2.0 * math.pi * v)
         total -= 0.5 * float(np.square(state.W).sum()) / v
-    return SubspaceStatistics(total, transposed_product(rows, H), H.sum(axis=0), *moments)
+    H = rows.weighted(H)
+    return SubspaceStatistics(total, transposed_product(rows, H), H.sum(axis=0), second, used)
 
 
 def maximise(

@@ -27,7 +27,7 @@ from appca.models.climb import EMControl
 from appca.models.conditionals import Gamma, Indicators, InverseGamma
 from appca.models.em import PAPER, RowModel, SubspaceState, Weighed, evenly, weigh
 from appca.models.factor_em import DRAW, PRIOR
-from appca.models.loop import STOPPED, Callback, Progress, watcher
+from appca.models.loop import STOPPED, Callback, watcher
 from appca.models.numerics import Array
 from appca.models.products import ChainData, data_of, products, projections
 from appca.models.rows import Rows
@@ -98,8 +98,7 @@ class IndicatorPrior(NamedTuple):
 
 # (rng, F (D, K), W (D, K)) -> W: a draw with density exp(tr(F'W)) or, for the paper's
 # MAP-within-Gibbs, its maximum
-UpdateDirections = Callable[[Generator, Array, Array], Array]
-DIRECTIONS: dict[str, UpdateDirections] = {
+DIRECTIONS: dict[str, Callable[[Generator, Array, Array], Array]] = {
     "auto": stiefel.draw,
     "sample": stiefel.draw,
     "polar": lambda _rng, F, W: stiefel.polar(F, W),
@@ -149,7 +148,7 @@ def sweep(
     seen: CachedState,
     prior: Prior,
     indicators: IndicatorPrior,
-    update_directions: UpdateDirections = stiefel.draw,
+    update_directions: Callable[[Generator, Array, Array], Array] = stiefel.draw,
 ) -> CachedState:
     """Redraw the block (u, Z, X), then W, mu, sigma2, tau2 or sigma2_W, alpha, omega and rho."""
     state = indicators.draw(rng, data, seen)
@@ -225,10 +224,10 @@ def draw_block(rng: Generator, data: ChainData, seen: CachedState, *, how: str) 
         shape = N, int(state.sizes)
         order = rng.permuted(np.tile(np.arange(shape[1]), (shape[0], 1)), axis=1)
         kernels.scan_swaps(Z, a, order, rng.random(shape))
-    elif how == FINITE:
-        kernels.scan_beta_bernoulli(Z, a, state.alpha / K, rng.random((N, K)))
     else:
-        kernels.scan_truncated(Z, a, float(np.log(state.alpha / N)), rng.random((N, K + 1)))
+        births = how == INFINITE
+        pseudo, log_rate = 0.0 if births else state.alpha / K, float(np.log(state.alpha / N))
+        kernels.scan_columns(Z, a, pseudo, log_rate, rng.random((N, K + births)))
     X = draw_scores(rng, P, Z, state.sigma2, state.tau2)
     return state._replace(X=X, Z=Z)
 
@@ -248,29 +247,25 @@ def scan_fixed(rng: Generator, _data: ChainData, seen: CachedState) -> GibbsStat
     state, (c, model) = seen.state, projected(seen)
     rows = RowSupports(c, supports.members_of(state.Z), supports.draw_seeds(rng, len(c)))
     Z = supports.indicators(supports.search(rows, DRAW, model)[0], c.shape[1])
-    return state._replace(X=supports.draw_scores_given(rng, c, Z, model), Z=Z)
+    return state._replace(X=supports.scores_given(c, Z, model, rng)[0], Z=Z)
 
 
 def scan_free(rng: Generator, data: ChainData, seen: CachedState, *, births: bool) -> GibbsState:
     """Redraw Z, X integrated out, and X, row by row; with `births` columns come and go."""
-    from appca.models import gibbs_kernels as kernels
+    from appca.models.gibbs_kernels import scan
 
     state, (N, K) = seen.state, seen.P.shape
-    Z, X, v = state.Z.copy(), np.zeros_like(state.X), (state.sigma2, TAU2)
-    if births:
-        kappa = rng.poisson(state.alpha / N, N)
-        columns = np.sqrt(state.sigma2_W) * rng.standard_normal((kappa.sum(), data.rows.d))
+    Z, X, Wt = state.Z.copy(), np.zeros_like(state.X), np.ascontiguousarray(state.W.T)
+    kappa = rng.poisson(births * state.alpha / N, N)
+    columns = np.sqrt(state.sigma2_W) * rng.standard_normal((kappa.sum(), data.rows.d))
     order = rng.permuted(np.tile(np.arange(K), (N, 1)), axis=1)
     numbers = rng.random((N, K + 1)), rng.standard_normal((N, K)), order
-    if not births:
-        kernels.scan_finite(Z, X, state.W.T @ state.W, seen.P, v, state.alpha / K, numbers)
-        return state._replace(X=X, Z=Z)
-    Y, Wt = data.rows.X.view(), np.ascontiguousarray(state.W.T)
+    Y, pseudo = data.rows.X.view(), 0.0 if births else state.alpha / K
     Y.flags.writeable = False  # for all rows: a kernel for each kind takes seconds to compile
     origin = 0.0 if data.rows.origin is None else data.rows.origin
     centred = Y, np.asarray(origin + state.mu, np.float64), seen.P.copy()
-    kernels.scan_infinite(Z, X, Wt, centred, v, (kappa, columns), numbers)
-    return state._replace(W=Wt.T * Z.any(axis=0), X=X, Z=Z)
+    scan(Z, X, Wt, centred, (state.sigma2, TAU2), pseudo, (kappa, columns), numbers)
+    return state._replace(W=Wt.T * (Z.any(axis=0) | (not births)), X=X, Z=Z)
 
 
 def projected(seen: CachedState) -> tuple[Array, CollapsedModel]:
@@ -337,7 +332,7 @@ def row_gains(seen: CachedState, indicators: IndicatorPrior) -> Array:
     (c, model), L = projected(seen), int(state.sizes)
     if math.comb(c.shape[1], L) <= SETS_IN_PASSING:
         return set_tree.sums(c, model, L, moments=False).log_sum
-    return supports.log_densities(c, state.Z, model)
+    return supports.scores_given(c, state.Z, model)[1]
 
 
 def measure(
@@ -419,6 +414,10 @@ def prior_of(model: Any, variance: float, *learned: str, **more: Any) -> Prior:
     return Prior(mean_variance=math.inf if model.mean == "learned" else 0.0, **more)
 
 
+def _staged(callback: Callback, before: str) -> Callback:
+    return lambda progress: callback(progress._replace(stage=before + progress.stage))
+
+
 # (rng, callback, whether far from where the first chain starts) -> state, why its fit ended
 Start = Callable[[Generator, Callback | None, bool], tuple[GibbsState, str]]
 
@@ -443,16 +442,10 @@ def run_chains(
     rngs = [np.random.default_rng(seed) for seed in rng.integers(2**63, size=model.n_chains)]
     far = getattr(model, "chain_starts", OVERDISPERSED) == OVERDISPERSED
     n_fits, begun, why = len(rngs) if apart and not far else 1, list[CachedState](), ""
-
-    def hear(progress: Progress) -> None:
-        if n_fits > 1:
-            stage = f"chain {len(begun) + 1} of {n_fits}: {progress.stage}"
-            progress = progress._replace(stage=stage)
-        heard(progress)
-
-    heard: Any = callback
     for i in range(len(rngs) if far else n_fits):
-        state, why = start(rngs[i], hear if callback and i < n_fits else None, i >= n_fits)
+        stage = f"chain {i + 1} of {n_fits}: " if n_fits > 1 else ""
+        hear = _staged(callback, stage) if callback and i < n_fits else None
+        state, why = start(rngs[i], hear, i >= n_fits)
         begun.append(look(data, state))
         if why == STOPPED:
             break

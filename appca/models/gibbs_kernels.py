@@ -48,23 +48,14 @@ def increment(T: Any, k: int, inside: bool, tau2: float) -> float:
 
 
 @kernel
-def fill(T: Any, A: Any, beta: Any, z: Any) -> None:
-    """Set up the tableau of a row with active columns z."""
-    K = len(A)
+def fill(T: Any, A: Any, beta: Any, z: Any, tau2: float) -> float:
+    """Set up the tableau of a row with columns z; give log p(y | z) - log p(y | nothing)."""
+    K, total = len(A), 0.0
     for i in range(K):
         for j in range(K):
             T[i, j] = A[i, j]
         T[i, K] = beta[i]
     for k in range(K):
-        if z[k]:
-            pivot(T, k, False)
-
-
-@kernel
-def enter(T: Any, z: Any, tau2: float) -> float:
-    """Take the columns z into a tableau without any; give log p(y | z) - log p(y | nothing)."""
-    total = 0.0
-    for k in range(len(z)):
         if z[k]:
             total += increment(T, k, False, tau2)
             pivot(T, k, False)
@@ -108,10 +99,17 @@ def probability(log_odds: float) -> float:
 
 
 @kernel
-def visit(T: Any, z: Any, base: Any, odds: Any, beta: float, u: Any, tau2: float) -> float:
-    """Redraw every column from exp((1 - beta) base'z + beta (odds'z + f(z))); give f's change."""
+def visit(  # noqa: PLR0913, PLR0917 - arrays of one row
+    T: Any, z: Any, base: Any, odds: Any, beta: float, u: Any, tau2: float, order: Any
+) -> float:
+    """Redraw columns in an order, by exp((1 - beta) base'z + beta (odds'z + f(z))).
+
+    Gives f's change. Columns with log odds of -inf stay as they are.
+    """
     change = 0.0
-    for k in range(len(z)):
+    for k in order:
+        if odds[k] == -np.inf:
+            continue
         g = increment(T, k, z[k], tau2)
         if beta == np.inf:
             on = odds[k] + g > 0.0
@@ -132,15 +130,14 @@ def search(rows: Any, betas: Any, U: Any, Z: Any, value: Any) -> None:
     """
     A, c, odds, tau2 = rows
     n, K = c.shape
-    T, z, flat = np.empty((K, K + 1)), np.empty(K, np.bool_), np.zeros(K)
+    T, z, flat, order = np.empty((K, K + 1)), np.empty(K, np.bool_), np.zeros(K), np.arange(K)
     for i in range(n):
         value[i] = -np.inf
         for r in range(len(U)):
             z[:] = False
-            fill(T, A, c[i], z)
-            f = 0.0
+            f = fill(T, A, c[i], z, tau2)
             for t in range(len(betas)):
-                change = visit(T, z, flat, odds, betas[t], U[r, t % U.shape[1]], tau2)
+                change = visit(T, z, flat, odds, betas[t], U[r, t % U.shape[1]], tau2, order)
                 f += change
                 if betas[t] == np.inf and change == 0.0:
                     break
@@ -160,60 +157,30 @@ def importance(rows: Any, base: Any, betas: Any, U: Any, log_weights: Any, chanc
     """
     A, c, odds, tau2 = rows
     n, K = c.shape
-    T, z, nobody = np.empty((K, K + 1)), np.empty(K, np.bool_), np.zeros(K, np.bool_)
+    T, z, order = np.empty((K, K + 1)), np.empty(K, np.bool_), np.arange(K)
     for i in range(n):
         log_norm = np.logaddexp(0.0, base[i]).sum()
         for p in range(U.shape[0]):
             for k in range(K):
                 z[k] = U[p, 0, k] < probability(base[i, k])
-            fill(T, A, c[i], nobody)
-            f = enter(T, z, tau2)
+            f = fill(T, A, c[i], z, tau2)
             log_weights[i, p] = log_norm
             for t in range(1, len(betas)):
                 lead = f + ((odds - base[i]) * z).sum()
                 log_weights[i, p] += (betas[t] - betas[t - 1]) * lead
-                f += visit(T, z, base[i], odds, betas[t], U[p, t], tau2)
+                f += visit(T, z, base[i], odds, betas[t], U[p, t], tau2, order)
             for k in range(K):
                 chances[i, p, k] = probability(odds[k] + increment(T, k, z[k], tau2))
 
 
 @kernel
-def scores(A: Any, c: Any, Z: Any, H: Any) -> None:
+def scores(A: Any, c: Any, Z: Any, tau2: float, H: Any) -> None:
     """Put the posterior means of x * z given each row's set into H (n, K)."""
     n, K = Z.shape
     T = np.empty((K, K + 1))
     for i in range(n):
-        fill(T, A, c[i], Z[i])
+        fill(T, A, c[i], Z[i], tau2)
         H[i] = np.where(Z[i], T[:, K], 0.0)
-
-
-@kernel
-def finite_log_odds(m: Any, n_rows: int, pseudo: float) -> Any:
-    """Give the prior log odds of z_nk = 1 given the other rows; m counts them, pseudo = alpha/K."""
-    return np.log(m + pseudo) - np.log(n_rows - m)
-
-
-@kernel
-def scan_beta_bernoulli(Z: Any, logits: Any, pseudo: float, U: Any) -> None:
-    """Redraw Z (N, K) in place: odds (m + alpha/K) / (N - m) for every column; pseudo = alpha/K."""
-    N, K = Z.shape
-    counts = Z.sum(axis=0)
-    for n in range(N):
-        for k in range(K):
-            m = counts[k] - Z[n, k]
-            Z[n, k] = U[n, k] < probability(finite_log_odds(m, N, pseudo) + logits[n, k])
-            counts[k] = m + Z[n, k]
-
-
-@kernel
-def log_elementary_table(a: Any, u: int, table: Any) -> None:
-    """Fill table[i, t] = log e_t(exp a_1 .. exp a_i) for i, t <= u."""
-    table[: u + 1, : u + 1] = -np.inf
-    table[0, 0] = 0.0
-    for i in range(1, u + 1):
-        table[i, 0] = 0.0
-        for t in range(1, i + 1):
-            table[i, t] = np.logaddexp(table[i - 1, t], a[i - 1] + table[i - 1, t - 1])
 
 
 @kernel
@@ -226,11 +193,12 @@ def draw_size(last: Any, u: int, log_rate: float, uniform: float) -> int:
 
 
 @kernel
-def scan_truncated(Z: Any, logits: Any, log_rate: float, U: Any) -> None:
-    """Redraw Z (N, K) in place under the buffet conditioned on at most K columns.
+def scan_columns(Z: Any, logits: Any, pseudo: float, log_rate: float, U: Any) -> None:
+    """Redraw Z (N, K) in place: prior odds (m + pseudo) / (N - m), m rows besides have a column.
 
-    log_rate = log(alpha / N), U (N, K + 1). Columns of other rows have prior odds m / (N - m); the
-    set of the row's own ones is drawn exactly: its size, then members by walking the table back.
+    pseudo is alpha / K under the finite prior, and 0 under the buffet conditioned on at most K
+    columns. There the set of the row's own ones, m = 0, is drawn exactly: its size, then members by
+    walking the table back; log_rate = log(alpha / N), and the last of U (N, K + 1) draws the size.
     """
     N, K = Z.shape
     counts = Z.sum(axis=0)
@@ -240,14 +208,21 @@ def scan_truncated(Z: Any, logits: Any, log_rate: float, U: Any) -> None:
         u = 0
         for k in range(K):
             m = counts[k] - Z[n, k]
-            if m > 0:
-                Z[n, k] = U[n, k] < probability(finite_log_odds(m, N, 0.0) + logits[n, k])
+            if m + pseudo > 0.0:
+                odds = np.log(m + pseudo) - np.log(N - m)
+                Z[n, k] = U[n, k] < probability(odds + logits[n, k])
             else:
                 free[u], a[u] = k, logits[n, k]
                 u += 1
                 Z[n, k] = False
             counts[k] = m + Z[n, k]
-        log_elementary_table(a, u, table)
+        if u == 0:
+            continue
+        table[0, 0], table[: u + 1, 1:] = 0.0, -np.inf  # log e_t(exp a_1 .. exp a_i)
+        for i in range(1, u + 1):
+            table[i, 0] = 0.0
+            for t in range(1, i + 1):
+                table[i, t] = np.logaddexp(table[i - 1, t], a[i - 1] + table[i - 1, t - 1])
         t = draw_size(table[u], u, log_rate, U[n, K])
         for i in range(u, 0, -1):
             if t > 0:
@@ -284,41 +259,10 @@ def pick(weights: Any, uniform: float) -> int:
     return last
 
 
-# Scans of any W take v, noise and score variance; `random`, uniform numbers (N, K + 1), normal ones
-# (N, K), and a fresh random order of the columns for each row (N, K).
-
-
 @kernel
 def precision(G: Any, v: Any) -> Any:
-    """Give A = I/tau2 + W'W/sigma2 from G = W'W."""
+    """Give A = I/tau2 + W'W/sigma2 from G = W'W and v, the variances of noise and scores."""
     return G / v[0] + np.eye(len(G)) / v[1]
-
-
-@kernel
-def scan_existing(T: Any, z: Any, others: Any, n_rows: int, order: Any, u: Any, tau2: Any) -> None:
-    """Redraw the columns of a row that other rows use: prior log odds m / (N - m)."""
-    for k in order:
-        if others[k] > 0:
-            odds = finite_log_odds(others[k], n_rows, 0.0) + increment(T, k, z[k], tau2)
-            on = u[k] < probability(odds)
-            if on != z[k]:
-                pivot(T, k, z[k])
-                z[k] = on
-
-
-@kernel
-def scan_finite(Z: Any, X: Any, G: Any, P: Any, v: Any, pseudo: float, random: Any) -> None:
-    """Redraw Z and X (N, K) under the finite prior; G = W'W, P = (Y - mu) W, pseudo = alpha/K."""
-    N, K = Z.shape
-    (sigma2, tau2), (uniforms, normals, _) = v, random
-    A, B = precision(G, v), P / sigma2
-    T, M, counts, flat = np.empty((K, K + 1)), np.empty((K, K)), Z.sum(axis=0), np.zeros(K)
-    for n in range(N):
-        counts -= Z[n]
-        fill(T, A, B[n], Z[n])
-        visit(T, Z[n], flat, finite_log_odds(counts, N, pseudo), 1.0, uniforms[n], tau2)
-        counts += Z[n]
-        draw_scores(T, Z[n], normals[n], X[n], M)
 
 
 @kernel
@@ -375,39 +319,45 @@ def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Any, Wt: 
 
 
 @kernel
-def scan_infinite(Z: Any, X: Any, Wt: Any, rows: Any, v: Any, proposal: Any, random: Any) -> None:
-    """Redraw Z and X (N, K) under the buffet prior cut at K columns, and Wt (K, D).
+def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
+    Z: Any, X: Any, Wt: Any, rows: Any, v: Any, pseudo: float, proposal: Any, random: Any
+) -> None:
+    """Redraw Z and X (N, K) under any W; under the buffet cut at K columns Wt (K, D), too.
 
-    Proposals from the prior replace all singletons of a row: the ratio is that of likelihoods
-    (Knowles and Ghahramani 2011). rows: Y (N, D) in whatever precision, as a centred copy would be
-    as large, their mean (D,), and (Y - mean) W (N, K), kept up to date. proposal: how many
-    singletons for each row (N,), and these (their sum, D).
+    Prior odds are those of `scan_columns`. Where pseudo = 0, proposals from the prior replace all
+    singletons of a row: the ratio is that of likelihoods (Knowles and Ghahramani 2011).
+
+    rows: Y (N, D) in whatever precision, as a centred copy would be as large, their mean (D,), and
+    (Y - mean) W (N, K), kept up to date. proposal: how many singletons for each row (N,), and these
+    (their sum, D). random: uniform numbers (N, K + 1), normal ones (N, K), and an order of the
+    columns for each row (N, K).
     """
     (N, K), (Y, mean, P), (sigma2, tau2), (kappa, columns) = Z.shape, rows, v, proposal
     uniforms, normals, order = random
     G = Wt @ Wt.T
-    A, T, M = precision(G, v), np.empty((K, K + 1)), np.empty((K, K))
+    A, T, M, flat = precision(G, v), np.empty((K, K + 1)), np.empty((K, K)), np.zeros(K)
     counts, first = Z.sum(axis=0), 0
     for n in range(N):
-        others = counts - Z[n]
-        fill(T, A, P[n] / sigma2, Z[n])
-        scan_existing(T, Z[n], others, N, order[n], uniforms[n], tau2)
+        z, others = Z[n], counts - Z[n]
+        fill(T, A, P[n] / sigma2, z, tau2)
+        odds = np.log(others + pseudo) - np.log(N - others)
+        visit(T, z, flat, odds, 1.0, uniforms[n], tau2, order[n])
         V = columns[first : first + kappa[n]]
         first += kappa[n]
-        if len(V) > 0 or ((others == 0) & Z[n]).any():
+        if len(V) > 0 or (z & (odds == -np.inf)).any():
             y = Y[n] - mean
-            log_ratio, singletons = replace_singletons(T, Z[n], others, V, y, v, Wt)
+            log_ratio, singletons = replace_singletons(T, z, others, V, y, v, Wt)
             if np.log(uniforms[n, K]) < log_ratio:
                 places = np.flatnonzero(others == 0)[: len(V)]
                 for i in range(len(V)):
                     place(Wt, G, rows, places[i], V[i])
-                    Z[n, places[i]] = True
+                    z[places[i]] = True
                 A = precision(G, v)
             else:
-                Z[n] |= singletons
-            fill(T, A, P[n] / sigma2, Z[n])
-        counts = others + Z[n]
-        draw_scores(T, Z[n], normals[n], X[n], M)
+                z |= singletons
+            fill(T, A, P[n] / sigma2, z, tau2)
+        counts = others + z
+        draw_scores(T, z, normals[n], X[n], M)
 
 
 @kernel
@@ -415,8 +365,7 @@ def support_increments(Z: Any, G: Any, P: Any, v: Any) -> Any:
     """Give log p(y | S) - log p(y | no column) for every row: the increments along S."""
     N, K = Z.shape
     A, B, T = precision(G, v), P / v[0], np.empty((K, K + 1))
-    total, nobody = np.empty(N), np.zeros(K, np.bool_)
+    total = np.empty(N)
     for n in range(N):
-        fill(T, A, B[n], nobody)
-        total[n] = enter(T, Z[n], v[1])
+        total[n] = fill(T, A, B[n], Z[n], v[1])
     return total

@@ -5,51 +5,26 @@ Loadings are (d, K) in kernels and (K, d) in `components_`; they are transposed 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from appca.models import em, polynomials
+from appca.models import em, polynomials, supports
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
-from appca.models.em import (
-    PAPER,
-    EMSettings,
-    RowModel,
-    SubspaceState,
-    Variant,
-    Weighed,
-    probabilities,
-)
+from appca.models.em import PAPER, RowModel, SubspaceState, Variant
 from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array, share_of
-from appca.models.products import mean_squares, projected, times
+from appca.models.products import mean_squares, projected
 from appca.models.rows import Block, Observations, Rows, squared_lengths, tiles
 from appca.models.set_tree import CollapsedModel
 from appca.models.stiefel import polar, upright
-from appca.models.supports import (
-    SupportsOfRows,
-    indicators,
-    root_mean_square,
-    row_seeds,
-)
+from appca.models.supports import RowSummary, SupportsOfRows
 
 MAP, ALL = "map", "all"
 ALIKE = np.ones(1), np.ones(1)  # scales of rows, where they have none, and probabilities
-
-
-class ParameterDraw(NamedTuple):
-    """Parameters of one draw; the columns it uses only."""
-
-    components: Array  # (K', D)
-    mean: Array  # (D,)
-    noise: float
-    latent: Array  # (K',)
-    weights: Array | None  # (K',) probability that a new row uses a component, where it has one
-    row_scale_probabilities: Array | None  # (J,), where learned
-    size_probabilities: Array | None  # (K + 1,), where learned
 
 
 class Description(NamedTuple):
@@ -82,15 +57,6 @@ class Description(NamedTuple):
     row_scales: Array | None = None
 
 
-class RowSummary(NamedTuple):
-    """Averages over the supports of a row."""
-
-    log_likelihood: Array  # (N,) nats
-    error: Array  # (N,) its standard error, nats; 0 where exact
-    inclusion: Array  # (N, K)
-    method: str
-
-
 class RowEstimate(NamedTuple):
     """Log-likelihoods (N,) of rows in nats, their standard errors (0 if exact) and the method."""
 
@@ -105,10 +71,9 @@ class Posterior:
     description: Callable[[Array], Description]
     expected: Callable[[Array], Array]  # X -> E[x * z | y], (n, K), over all supports
 
-    def scores(self, X: Array, scale: Array | None) -> Array:
-        """Posterior means (n, K) of x * z, over `scale` (K,), as `transform` gives them."""
-        scores = self.description(X).scores
-        return scores if scale is None else scores / scale.astype(scores.dtype)
+    def scores(self, X: Array) -> Array:
+        """Posterior means (n, K) of x * z, given `supports`."""
+        return self.description(X).scores
 
     def supports(self, X: Array, support: str) -> Array:
         """Supports (n, K) bool, as `allocate` gives them."""
@@ -133,16 +98,30 @@ class Posterior:
         return self.summary(X).log_likelihood
 
 
+@dataclass(eq=False)
 class PosteriorOfDraw(Posterior):
     """The posterior given one draw of the parameters, over several of which can be averaged."""
 
     components: Array  # (K, D)
-    n_supports: Any = 1.0  # terms of the sums over supports, which decide about the cost of a draw
-    at: Any  # (`ParameterDraw`, stream of random numbers) -> the posterior given this draw
-    log_joint: Any  # (X, Z (n, K)) -> log p(y, z) (n,) of rows with these supports
-    drawn_scores: Any  # (rng, X) -> x * z (n, K) of a drawn support
-    likely: Callable[[Array], Array]  # inclusion (n, K) -> components (n, K) bool of the largest
-    sample: Any  # (rng, n) -> rows (n, D) and the components (n, K) bool that they use
+    mean: Array  # (D,)
+    noise: Any  # variance, or one of each feature (D,)
+    latent: Array  # (K,)
+
+    # terms of the sums over supports, which decide about the cost of a draw
+    n_supports: ClassVar[Any] = 1.0
+    at: ClassVar[Any]  # (one of `QueryDraws`, stream of random numbers) -> the posterior given it
+    log_joint: ClassVar[Any]  # (X, Z (n, K)) -> log p(y, z) (n,) of rows with these supports
+    drawn_scores: ClassVar[Any]  # (rng, X) -> x * z (n, K) of a drawn support
+    likely: ClassVar[Any]  # inclusion (n, K) -> components (n, K) bool of the largest
+    sample: ClassVar[Any]  # (rng, n) -> rows (n, D) and the components (n, K) bool that they use
+
+    def rows_with(self, rng: Generator, Z: Array, root: Any = 1.0) -> Array:
+        """Draw rows (n, D) that use components Z (n, K), by the root of their scales (n, 1)."""
+        rows: Array = (rng.standard_normal(Z.shape) * np.sqrt(self.latent) * Z) @ self.components
+        rows += rng.standard_normal(rows.shape) * np.sqrt(self.noise)
+        rows *= root
+        rows += self.mean
+        return rows.astype(self.components.dtype, copy=False)
 
 
 def refuse_support(support: str) -> None:
@@ -152,38 +131,19 @@ def refuse_support(support: str) -> None:
         raise ValueError(msg)
 
 
-def publish(
-    model: Any, rows: Observations, state: Any, second: Array, *, same_order: bool = False
-) -> Array:
-    """Set the attributes that need no rows, given means (K,) of E[(x z)^2]; return the order."""
-    power = second * np.square(state.W).sum(axis=0)
-    order = np.arange(len(power)) if same_order else np.argsort(-power, kind="stable")
-    W = state.W if same_order else upright(state.W[:, order])
-    origin = 0.0 if rows.origin is None else rows.origin
-    model.components_ = np.ascontiguousarray(W.T, dtype=rows.dtype)
-    model.mean_ = (origin - state.W @ state.shift).astype(rows.dtype)
-    model.noise_variance_ = float(state.noise)
-    model.latent_variance_ = getattr(state, "latent", np.ones(len(order)))[order]
-    model.explained_variance_ = power[order]
-    return order
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SubspacePosterior(PosteriorOfDraw):
-    """Rows y = W (x * z) + mean + e with orthonormal components, (D,) or one noise; exact sums."""
+    """Rows y = W (x * z) + mean + e with orthonormal components; exact sums."""
 
-    components: Array  # (K, D)
-    mean: Array  # (D,)
-    noise: Any  # float or (D,)
-    latent: Array  # (K,)
     n_active: int
     row_scales: Array | None = None  # (J,), where they are learned
     row_scale_probabilities: Array | None = None  # (J,)
     sizes: Array | None = None  # (K + 1,) probabilities, where they are learned
 
-    def at(self, draw: ParameterDraw, stream: int) -> Self:
+    def at(self, draw: Any, stream: int) -> Self:
         del stream
-        return type(self)(*draw[:4], self.n_active, self.row_scales, *draw[-2:])
+        parameters: Any = (*draw[2:6], self.n_active, self.row_scales, *draw[-2:])
+        return type(self)(*parameters)
 
     @property
     def variant(self) -> Variant:
@@ -241,21 +201,26 @@ class SubspacePosterior(PosteriorOfDraw):
         """Squared lengths (n,) where they say anything of supports: where scales are learned."""
         return np.zeros(len(P)) if self.row_scales is None else self._squares(B)
 
-    def _weighed(self, B: Array, P: Array) -> Weighed:
+    def _weighed(self, B: Array, P: Array) -> em.Weighed:
         return em.weigh(P, self._squares(B), self.row_model)
 
     def chosen(self, B: Array, P: Array) -> Array:
         """Supports (n, K) bool of largest probability."""
         return em.likeliest(P, self._known(B, P), self.row_model)
 
-    def scores(self, X: Array, scale: Array | None) -> Array:
-        factor = self.shrinkage if scale is None else self.shrinkage / scale
-        factor, nothing = factor.astype(X.dtype), X.dtype.type(0.0)
+    def scores(self, X: Array) -> Array:
+        factor, nothing = self.shrinkage.astype(X.dtype), X.dtype.type(0.0)
         return self._by_blocks(X, lambda B, P: np.where(self.chosen(B, P), P * factor, nothing))
 
     def expected(self, X: Array) -> Array:
-        scores = self._by_blocks(X, lambda B, P: self._weighed(B, P)[2] * (P * self.shrinkage))
-        return scores.astype(X.dtype, copy=False)
+        model, shrinkage = self.row_model, self.shrinkage
+
+        def answer(B: Array, P: Array) -> Array:
+            scores = em.weigh(P, self._known(B, P), model).inclusion
+            scores *= P * shrinkage
+            return scores.astype(X.dtype, copy=False)
+
+        return self._by_blocks(X, answer)
 
     def supports(self, X: Array, support: str) -> Array:
         del support  # the components of largest posterior inclusion are the MAP support
@@ -323,23 +288,15 @@ class SubspacePosterior(PosteriorOfDraw):
         return scores.astype(B.dtype), active, row.inclusion, share, error, row.log_density, *scales
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
-        (K, D), plain = self.components.shape, self.variant == PAPER
-        if not plain:
-            model = self.row_model
-            deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
-        if self.n_active == K and self.sizes is None:
-            Z = np.ones((n, K), dtype=bool)
-        elif self.sizes is None:
+        K, model, root = len(self.components), self.row_model, 1.0
+        if self.variant != PAPER:
+            root = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
+        if self.sizes is None:
             Z = polynomials.draw(rng, np.zeros((n, K)), int(self.n_active))
         else:
             size, order = rng.choice(K + 1, n, p=self.sizes), rng.random((n, K)).argsort(axis=1)
             Z = order.argsort(axis=1) < size[:, None]
-        rows = (rng.standard_normal((n, K)) * np.sqrt(self.latent) * Z) @ self.components
-        rows += rng.standard_normal((n, D)) * np.sqrt(self.noise)
-        if not plain:
-            rows *= deviation
-        rows += self.mean
-        return rows.astype(self.components.dtype, copy=False), Z
+        return self.rows_with(rng, Z, root), Z
 
 
 class SubspaceAtDraws(SubspacePosterior):
@@ -410,7 +367,9 @@ def publish_subspace(
     return order
 
 
-def state_of(fitted: SubspacePosterior, rows: Observations, settings: EMSettings) -> SubspaceState:
+def state_of(
+    fitted: SubspacePosterior, rows: Observations, settings: em.EMSettings
+) -> SubspaceState:
     """Return a fit of the same variant and K as a state of EM on these rows."""
     (K, D), model, s = fitted.components.shape, fitted.row_model, fitted.feature_scale
     offset = np.zeros(D)
@@ -419,7 +378,7 @@ def state_of(fitted: SubspacePosterior, rows: Observations, settings: EMSettings
     sizes, grid = fitted.sizes, settings.grid
     W = polar(np.atleast_1d(s)[:, None] * fitted.components.T)
     nearest = np.abs(np.log(grid[:, None] / model.grid)).argmin(axis=0)  # a fit may have others
-    weights = probabilities(np.bincount(nearest, model.weights, len(grid)))
+    weights = em.probabilities(np.bincount(nearest, model.weights, len(grid)))
     return SubspaceState(W, np.zeros(K), model.latent, model.noise, offset, s, weights, sizes)
 
 
@@ -428,14 +387,10 @@ CHEAPER = 8.0  # is a support in the walk through all of them than elsewhere
 DRAWS_A_SHARE = 4  # by which a draw has fewer importance paths than the model
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SupportPosterior(PosteriorOfDraw):
     """Answers about rows with any W from `seen`, their supports by float64 projections."""
 
-    components: Array  # (K, D)
-    mean: Array  # (D,)
-    noise: float
-    latent: Array  # (K,), all equal
     n_paths: int  # importance paths a row
     stream: int  # of random numbers for these: one a draw
     prior: Any  # L, or probabilities (K,) that a row uses a component
@@ -448,35 +403,39 @@ class SupportPosterior(PosteriorOfDraw):
             return float(math.comb(K, self.prior))
         return 1.0 if self.orthonormal else float(2.0**K / CHEAPER)
 
-    def at(self, draw: ParameterDraw, stream: int) -> Self:
+    def at(self, draw: Any, stream: int) -> Self:
+        prior = self.prior if draw.weights is None else draw.weights
         n_paths = max(2, self.n_paths // DRAWS_A_SHARE)
-        common: Any = dict(zip(draw._fields[:4], draw[:4], strict=True))
-        prior = self.prior if draw.weights is None else np.asarray(draw.weights)
-        return replace(self, **common, n_paths=n_paths, stream=stream, prior=prior)
+        parameters: Any = (*draw[2:6], n_paths, stream, prior, self.orthonormal)
+        return type(self)(*parameters)
 
     def seen(self, X: Array) -> SupportsOfRows:
-        C, noise = self.components.astype(np.float64), self.noise
-        rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
-        model = CollapsedModel(times(C, C.T) / noise, 1.0 / float(self.latent[0]))
+        from appca.models.numeric_kernels import multiply
+
+        C, noise = self.components.astype(np.float64, order="C", copy=False), self.noise
+        W, G = np.ascontiguousarray(C.T), np.empty((len(C),) * 2)
+        multiply(C, W, G)
+        rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), W)
+        model = CollapsedModel(G / noise, 1.0 / float(self.latent[0]))
+        background = em.background(rows.squares, noise, X.shape[1])
         how: Any = {"orthonormal": self.orthonormal, "stream": self.stream}
-        how["background"] = em.background(rows.squares, noise, X.shape[1])
-        if np.ndim(self.prior) == 0:  # supports are equally probable
-            how["background"] -= polynomials.log_binomial(len(C), self.prior)
         at = rows.products / noise, model, self.prior
-        seen = SupportsOfRows(*at, n_paths=self.n_paths, **how)
-        if seen.exact or not seen.fixed:
+        seen = SupportsOfRows(*at, n_paths=self.n_paths, background=background, **how)
+        if not seen.fixed:
             return seen
-        return seen._replace(seeds=row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS))
+        background -= polynomials.log_binomial(len(C), self.prior)  # supports are equally probable
+        if seen.exact:
+            return seen
+        return seen._replace(seeds=supports.row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS))
 
     def likely(self, inclusion: Array) -> Array:
         if np.ndim(self.prior) == 0:
             return polynomials.top(inclusion, self.prior)
         return np.asarray(inclusion > 0.5)
 
-    def scores(self, X: Array, scale: Array | None) -> Array:
+    def scores(self, X: Array) -> Array:
         seen = self.seen(X)
-        H = seen.means(seen.best()[0])
-        return np.asarray((H if scale is None else H / scale).astype(X.dtype, copy=False))
+        return np.asarray(seen.means(seen.best()[0]))
 
     def expected(self, X: Array) -> Array:
         return np.asarray(self.seen(X).expected())
@@ -491,12 +450,10 @@ class SupportPosterior(PosteriorOfDraw):
 
     def membership(self, X: Array) -> Array:
         seen = self.seen(X)
-        return share_of(seen.best()[1] - seen.summed().log_sum)
+        return share_of(seen.background + seen.best()[1] - seen.summed().log_likelihood)
 
     def summary(self, X: Array) -> RowSummary:
-        seen = self.seen(X)
-        sums = seen.summed()
-        return RowSummary(seen.background + sums.log_sum, *sums[1:])
+        return self.seen(X).summed()
 
     def log_joint(self, X: Array, Z: Array) -> Array:
         seen = self.seen(X)
@@ -507,28 +464,48 @@ class SupportPosterior(PosteriorOfDraw):
         (Z, value), sums = seen.best(), seen.summed()
         H = seen.means(Z)
         rows = Rows(X, self.mean, np.empty(0), X.shape[1])
-        share, error = share_of(value - sums.log_sum), mean_squares(rows, H, self.components)
+        share = share_of(seen.background + value - sums.log_likelihood)
+        error = mean_squares(rows, H, self.components)
         told = H.astype(X.dtype, copy=False), Z, sums.inclusion, share, error
-        return Description(*told, seen.background + sums.log_sum, sums.error, sums.method)
+        return Description(*told, sums.log_likelihood, sums.error, sums.method)
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
-        C, size = self.components, (n, len(self.components))
+        size = n, len(self.components)
         if np.ndim(self.prior) == 0:
             Z = polynomials.draw(rng, np.zeros(size), self.prior)
         else:
             Z = rng.random(size) < self.prior
-        X = rng.standard_normal(Z.shape) * np.sqrt(self.latent)
-        e = rng.standard_normal((n, C.shape[1])) * np.sqrt(self.noise)
-        return ((X * Z) @ C + self.mean + e).astype(C.dtype), Z
+        return self.rows_with(rng, Z), Z
+
+
+def publish(
+    model: Any,
+    rows: Observations,
+    state: Any,
+    second: Array,
+    weights: Array | None = None,
+    same_order: bool = False,
+) -> Array:
+    """Set the attributes that need no rows, given means (K,) of E[(x z)^2]; return the order."""
+    power = second * np.square(state.W).sum(axis=0)
+    order = np.arange(len(power)) if same_order else np.argsort(-power, kind="stable")
+    W = state.W if same_order else upright(state.W[:, order])
+    origin = 0.0 if rows.origin is None else rows.origin
+    model.components_ = np.ascontiguousarray(W.T, dtype=rows.dtype)
+    model.mean_ = (origin - state.W @ state.shift).astype(rows.dtype)
+    model.noise_variance_, model.explained_variance_ = float(state.noise), power[order]
+    model.latent_variance_ = getattr(state, "latent", np.ones(len(order)))[order]
+    if weights is not None:
+        model.weights_ = weights[order]
+    return order
 
 
 def publish_factors(
-    model: Any, rows: Rows, state: Any, second: Array, members: Any = None, same_order: bool = False
+    model: Any, rows: Rows, state: Any, second: Array, members: Any = None, **how: Any
 ) -> Array:
-    """Set the fitted attributes, given sums (K,) of E[(x z)^2]; return the order of components."""
-    model.n_active_ = model.n_active
-    order = publish(model, rows, state, second / rows.mass, same_order=same_order)
+    """Publish with the scale of scores, given the supports `members` (N, L) or the best ones."""
+    order = publish(model, rows, state, second, **how)
     seen = model._posterior().seen(rows.X)
-    Z = seen.best()[0] if members is None else indicators(members, len(order))[:, order]
-    model.scale_ = root_mean_square(seen.means(Z), Z, rows.weights)
+    Z = seen.best()[0] if members is None else supports.indicators(members, len(order))[:, order]
+    model.scale_ = supports.root_mean_square(seen.means(Z), Z, rows.weights)
     return order

@@ -19,12 +19,11 @@ from appca.models.gibbs import FINITE, INFINITE, PRIORS, TAU2, GibbsState, prior
 from appca.models.independent_components import NAMED
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
-from appca.models.posterior import SupportPosterior, publish
+from appca.models.posterior import SupportPosterior, publish_factors
 from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of, project
 from appca.models.settings import OVERDISPERSED
 from appca.models.stiefel import principal
-from appca.models.supports import root_mean_square
 from appca.models.threads import single_threaded_blas
 
 ACTIVE = 0.5  # a score this large, in root mean squares of its column, starts as active
@@ -156,13 +155,10 @@ class FreeModel(Queries):
         power = second * np.square(draw.W).sum(axis=0)
         used = np.flatnonzero(power > 0.0) if power.any() else np.array([0])
         state = SubspaceState(draw.W[:, used], np.zeros(len(used)), draw.tau2[used], draw.sigma2)
-        origin = draw.mu if rows.origin is None else rows.origin + draw.mu
-        order = used[publish(self, rows._replace(origin=origin), state, second[used])]
-        self.n_components_, self.alpha_ = len(order), draw.alpha
-        self.weights_ = np.maximum(kind.expected(draw.Z, draw.alpha)[order], LEAST_WEIGHT)
-        seen = self._posterior().seen(X)
-        Z = seen.best()[0]
-        self.scale_ = root_mean_square(seen.means(Z), Z)
+        rows = rows._replace(origin=draw.mu if rows.origin is None else rows.origin + draw.mu)
+        self.n_components_, self.alpha_ = len(used), draw.alpha
+        weights = np.maximum(kind.expected(draw.Z, draw.alpha)[used], LEAST_WEIGHT)
+        publish_factors(self, rows, state, second[used], weights=weights)
         if (chains.posterior["n_components"] == most).all():
             msg = (
                 f"max_components={most} is reached in every draw, so the number of components is "
@@ -290,6 +286,7 @@ class NonparametricPPCA(FreeModel):
     """
 
     _model: ClassVar[str] = "NPPCA"
+    _kind: ClassVar[Any] = property(lambda model: model.prior)
     _orthonormal: ClassVar[bool] = True
 
     max_components: int = 10
@@ -298,10 +295,6 @@ class NonparametricPPCA(FreeModel):
     latent_variance: Any = "shared"
     latent_shape: float = 1.0
     latent_scale: float = 0.01
-
-    @property
-    def _kind(self) -> str:
-        return self.prior
 
     def _first(self, rng: Generator, rows: Rows, far: bool) -> GibbsState:
         """Start from PPCA, every column used where it pays, or from a random rotation of it."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from appca.models.numeric_kernels import bare_kernel, exponentials, reassociated
+from appca.models.numeric_kernels import LANES, bare_kernel, exponentials, reassociated
 
 ENTER, WEIGH, ADD, LEAVE = 0, 1, 2, 3  # what a step of the walk does
 
@@ -132,26 +132,17 @@ def leave_shared(d: int, k: int, how: Any, at: tuple[Any, ...]) -> None:
 
 
 @bare_kernel
-def walk_shared(  # noqa: C901, PLR0913, PLR0917 - loops, one after the other
-    steps: Any,
-    how: Any,
-    S: Any,
-    T: Any,
-    b: Any,
-    N: Any,
-    g: Any,
-    used: Any,
-    lanes: Any,
-    logs: Any,
-    costs: Any,
+def walk_shared(  # noqa: C901 - loops, one after the other
+    steps: Any, how: Any, forms: tuple[Any, ...], rows: tuple[Any, ...]
 ) -> None:
     """Walk as `walk` does for rows that share M, whose derivatives are summed over rows.
 
-    S (J, K, K): upper triangles of M of each depth; T: derivatives. b (J, Q, w) of each depth, the
-    corner last; N: derivatives, the probability of all sets below last. g (C, w): log weights, or
-    probabilities. lanes (3, w): counts of rows, and room. logs (J,): log products of pivots with
-    costs. costs (K,): a set weighs less by half of these.
+    forms: S (J, K, K), upper triangles of M of each depth; T, derivatives; logs (J,), log products
+    of pivots with costs (K,), by half of which a set weighs less. rows: b (J, Q, w) of each depth,
+    the corner last; N, derivatives, the probability of all sets below last; g (C, w), log weights,
+    or probabilities; used (K, w), as in `walk`; lanes (3, w), counts of rows, and room.
     """
+    (S, T, logs, costs), (b, N, g, used, lanes) = forms, rows
     (J, sign), (K, w) = how, used.shape
     weights, x = lanes[0], lanes[1]
     for n in range(len(steps)):
@@ -197,27 +188,35 @@ def walk_shared(  # noqa: C901, PLR0913, PLR0917 - loops, one after the other
 
 
 @bare_kernel
-def normalise(g: Any, top: Any, best: Any, total: Any, power: Any, bits: Any) -> None:
-    """Overwrite log weights g (C, LANES) by probabilities; write largest, its number, and sum."""
-    for v in range(len(top)):
+def normalise(g: Any, flat: Any, top: Any, best: Any, total: Any, power: Any, bits: Any) -> None:
+    """Overwrite log weights g (C, w) by probabilities; write largest, its number, and sum.
+
+    `flat` is the memory of g up to a multiple of LANES, which is one of w.
+    """
+    w = len(top)
+    for v in range(w):
         top[v] = -np.inf
         total[v] = 0.0
     for s in range(len(g)):
         f = g[s]
-        for v in range(len(top)):
+        for v in range(w):
             larger = f[v] > top[v]
             top[v] = f[v] if larger else top[v]
             best[v] = s if larger else best[v]
+    for i in range(len(g) * w, len(flat)):
+        flat[i] = -np.inf
+    for start in range(0, len(flat), LANES):
+        part = flat[start : start + LANES]
+        for s in range(0, LANES, w):
+            for v in range(w):
+                part[s + v] -= top[v]
+        exponentials(part, power, bits)
+        for s in range(0, LANES, w):
+            for v in range(w):
+                total[v] += part[s + v]
     for s in range(len(g)):
         f = g[s]
-        for v in range(len(top)):
-            f[v] -= top[v]
-        exponentials(f, power, bits)
-        for v in range(len(top)):
-            total[v] += f[v]
-    for s in range(len(g)):
-        f = g[s]
-        for v in range(len(top)):
+        for v in range(w):
             f[v] /= total[v]
 
 

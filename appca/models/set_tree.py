@@ -19,7 +19,7 @@ adds its derivatives to those of the branch above (differentiation in reverse).
 import itertools
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Members = NDArray[np.int64]
 
-LANES, MOST_NUMBERS = 64, 2**18  # rows that are processed together, and their numbers
+LANES, MOST_NUMBERS = 64, 2**18  # most rows that are processed together, and their numbers
 LEAST_ROWS_A_THREAD, MOST_SHARES = 512, 16
 STEEP = 1e4  # condition of Lam from which sums over left-out components lose digits
 
@@ -91,33 +91,36 @@ def walked(
     largest) (n,), probabilities of members and dF/db (n, K), and dF/dM: pairs of each row (n, P),
     or the upper triangle (K, K), summed over rows.
     """
-    run: Any
     (n, K), (J, sign), shared = b.shape, how, counts is not None
-    Q, (i, j), size = K + 1, np.triu_indices(K), math.comb(K, J) if costs is None else 2**K
-    slopes = np.zeros((J or 1, K, K) if shared else (n, len(i)))
-    which, value, mass = np.zeros((2, n), np.int64), np.zeros(n), np.ones(n)
-    r, h = np.zeros((2, n, K))
+    Q, P, size = K + 1, K * (K + 1) // 2, math.comb(K, J) if costs is None else 2**K
+    slopes = np.zeros((J or 1, K, K) if shared else (n, P))
+    which, (r, h) = np.zeros((2, n), np.int64), np.zeros((2, n, K))
+    value, mass = np.zeros(n), np.ones(n)
     sums = which, value, mass, r, h, slopes[0] if shared else slopes
     if not J:  # the only set is the empty one, and nothing is to be compiled
         return sums
     from appca.models.set_kernels import normalise, walk, walk_shared
 
-    w = LANES if shared else min(LANES, max(8, MOST_NUMBERS // (J * Q * Q)))
     weighing, adding, _ = steps(K, J, costs is not None)
-    g, used, lanes, (top, total, power) = zeros((size, LANES)), zeros((K, w)), *zeros((2, 3, LANES))
-    best, run = np.zeros(LANES, np.int64), walk_shared if shared else walk
+    levels = J * Q * (1 if shared else Q)
+    w, padded = _lanes(n, size, levels)
+    flat, room = zeros((padded + LANES,)), zeros((2 * levels + K + 5, w))
+    flat, power, g = flat[:padded], flat[padded:], flat[: size * w].reshape(size, w)
+    used, lanes, (top, total), room = room[-K - 5 : -5], room[-5:-2], room[-2:], room[: 2 * levels]
+    best, run = np.zeros(w, np.int64), cast(Any, walk_shared if shared else walk)
     if shared:
-        S, (at, N) = np.zeros((J, K, K)), zeros((2, J, Q, w))
+        S, (at, N) = np.zeros((J, K, K)), room.reshape(2, J, Q, w)
         S[0], price = M, np.zeros(K) if costs is None else costs
-        memory: Any = S, slopes, at, N, g, used, lanes, np.zeros(J), price
+        memory: Any = (S, slopes, np.zeros(J), price), (at, N, g, used, lanes)
     else:
-        (at, N), det = np.zeros((2, J, Q, Q, w)), np.ones(g.shape)
-        at[0, range(K), range(K)] = 1.0
+        (at, N), det = room.reshape(2, J, Q, Q, w), np.ones(g.shape)
+        at[0, range(K), range(K)], (i, j) = 1.0, np.triu_indices(K)
         memory = at, N, g, det, used, np.ones((J + Q + 2, w))
     for start in range(0, n, w):
         part, m = slice(start, start + w), min(w, n - start)
-        if shared:
-            at[0, :-1, :m] = b[part].T
+        if counts is not None:
+            at[0, :-1, :m], lanes[0] = b[part].T, 0.0
+            lanes[0, :m] = counts[part]
         else:
             at[0, i, j, :m] = (M[part] if len(M) > 1 else M).T
             at[0, :K, K, :m] = b[part].T
@@ -128,7 +131,7 @@ def walked(
             g *= sign
             g += np.log(det)
             g *= -0.5
-        normalise(g, top, best, total, power, power.view(np.int64))
+        normalise(g, flat, top, best, total, power, power.view(np.int64))
         which[0, part], value[part], mass[part] = best[:m], top[:m], total[:m]
         if uniforms is not None:
             passed = np.cumsum(g[:, :m], axis=0)
@@ -136,13 +139,18 @@ def walked(
         if not moments:
             continue
         used[:] = N[0] = 0.0
-        if counts is not None:
-            lanes[0], lanes[0, :m] = 0.0, counts[part]
         run(adding, how, *memory)
         r[part], h[part] = used[:, :m].T, (N[0] if shared else N[0, :, K])[:K, :m].T
         if not shared:
             slopes[part] = N[0, i, j, :m].T
     return sums
+
+
+def _lanes(n: int, size: int, numbers: int) -> tuple[int, int]:
+    """Rows that go together, a power of two, of few numbers each; and their weights in LANES."""
+    most = min(2 * n, 1 + MOST_NUMBERS // numbers)
+    w = max(w for w in (8, 16, 32, LANES) if w < most or w == 8)
+    return w, -(-size * w // LANES) * LANES
 
 
 def summed(pairs: Floats, c: Floats, n_active: int) -> SetSums:
@@ -183,15 +191,12 @@ def sums(
     Without `moments` inclusion, H and `second` are zero.
     """
     (n, K), counts = c.shape, np.ones(len(c)) if weights is None else weights
-    L, M, left_out = n_active, model.A + model.prior * np.eye(K), False
+    L, M, left_out = n_active, model.A.copy(), False
+    M.flat[:: K + 1] += model.prior
     sets: Any
     if L is None:
-        costs, sets, how, offset = (
-            -2.0 * odds - math.log(model.prior),
-            steps(K, K, True)[2],
-            (K, 1.0),
-            0.0,
-        )
+        costs, offset = -2.0 * odds - math.log(model.prior), 0.0
+        sets, how = steps(K, K, True)[2], (K, 1.0)
     else:
         costs, sets, how, offset = None, supports(K, L), (L, 1.0), 0.5 * L * math.log(model.prior)
         if L > K - L:

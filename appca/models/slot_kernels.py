@@ -83,13 +83,14 @@ class RowState(NamedTuple):
 def row_state(n_factors: int, n_active: int) -> RowState:
     """Allocate the working arrays of one thread."""
     K, L = n_factors, n_active
-    members, candidates, order, kept = (np.zeros(n, np.int64) for n in (L, K, L, L))
+    support = [array[0] for array in walkers(1, K, L)[:6]]
     increment, fit, power = np.zeros((3, (K + LANES - 1) // LANES * LANES))
-    posterior = lines(L, K), np.zeros(L), np.zeros(K), np.zeros(K)
     moves = np.zeros(L), lines(K), lines(K), np.zeros(L), np.zeros(L)
     draws = increment, fit, power, increment.view(np.int64), power.view(np.int64)
+    order, kept = np.zeros((2, L), np.int64)
     rest = order, kept, np.zeros(K), np.zeros(1, np.uint64)
-    return RowState(members, candidates, *posterior, *moves, *draws, *rest)
+    arrays: Any = (*support, *moves, *draws, *rest)
+    return RowState(*arrays)
 
 
 def lines(*shape: int) -> Any:
@@ -298,12 +299,8 @@ def draw_slot(slot: int, beta: float, prior: float, w: RowState) -> int:
 
     Weights are exp(beta increment + (1 - beta) base); they are kept.
     """
-    n, increment, power, bits = (
-        1 + len(w.candidates) - len(w.members),
-        w.increment,
-        w.power,
-        w.power_bits,
-    )
+    n, increment = 1 + len(w.candidates) - len(w.members), w.increment
+    power, bits = w.power, w.power_bits
     score_replacements(slot, n - 1, prior, w)
     w.candidates[n - 1] = w.members[slot]
     if beta < 1.0:
@@ -404,21 +401,17 @@ def walkers(n: int, K: int, L: int) -> Walkers:
     members, candidates = np.zeros((n, L), np.int64), np.zeros((n, K), np.int64)
     posterior = lines(n, L, K), np.zeros((n, L)), np.zeros((n, K)), np.zeros((n, K))
     family, count = np.zeros((2, n), np.int64)
-    return Walkers(
-        members, candidates, *posterior, np.zeros(n), np.zeros(n), family, np.zeros(n), count
-    )
+    lead, log_weight, weight = np.zeros((3, n))
+    return Walkers(members, candidates, *posterior, lead, log_weight, family, weight, count)
 
 
 @bare_kernel
 def one_of(of: Walkers, p: int, w: RowState) -> RowState:
     """Return walker p as a state that moves in place, with the scratch space of another."""
-    S, k, T, x = of.members[p], of.candidates[p], of.table[p], of.mean[p]
-    at, a, f, b, order = of.schur[p], w.increment, w.fit, w.power, w.order
-    y, out, into, bits, more = w.entering, w.out, w.into, w.increment_bits, w.power_bits
-    of_moves = w.column, w.leaving, y, out, into
-    return RowState(
-        S, k, T, x, at, of.resid[p], *of_moves, a, f, b, bits, more, order, w.kept, w.base, w.stream
-    )
+    moved = of.members[p], of.candidates[p], of.table[p], of.mean[p], of.schur[p], of.resid[p]
+    moves = w.column, w.leaving, w.entering, w.out, w.into
+    draws = w.increment, w.fit, w.power, w.increment_bits, w.power_bits
+    return RowState(*moved, *moves, *draws, w.order, w.kept, w.base, w.stream)
 
 
 @bare_kernel
@@ -469,8 +462,8 @@ def climb(p: int, first: float, last: float, model: Any, of: Walkers, w: RowStat
 
 
 @bare_kernel
-def weigh(log_weight: Any, weight: Any) -> float:
-    """Write normalised weights (n,); give the number of equal weights that are worth as much."""
+def weigh(log_weight: Any, weight: Any) -> tuple[float, float]:
+    """Write normalised weights (n,); give how many equal ones are worth as much, and log mean."""
     high, total, squares = largest(log_weight, len(log_weight)), 0.0, 0.0
     for p in range(len(weight)):
         weight[p] = np.exp(log_weight[p] - high)
@@ -478,22 +471,19 @@ def weigh(log_weight: Any, weight: Any) -> float:
     for p in range(len(weight)):
         weight[p] /= total
         squares += weight[p] * weight[p]
-    return float(1.0 / squares)
+    return 1.0 / squares, np.log(total / len(weight)) + high
 
 
 @bare_kernel
-def resample(of: Walkers, u: float) -> None:
+def resample(of: Walkers, log_mean: float, u: float) -> None:
     """Copy walkers over others, n weight_p of p on average; all get the mean weight.
 
     Numbers are copied in loops, which are compiled in a tenth of the time.
     """
     weight, count = of.weight, of.count
-    n, upto, p, total = len(weight), 0.0, 0, 0.0
-    high = largest(of.log_weight, n)
+    n, upto, p = len(weight), 0.0, 0
     for j in range(n):
-        total += np.exp(of.log_weight[j] - high)
         count[j] = 0
-    mean = np.log(total / n) + high
     for j in range(n):
         while p < n - 1 and upto + weight[p] < (u + j) / n:
             upto += weight[p]
@@ -501,7 +491,7 @@ def resample(of: Walkers, u: float) -> None:
         count[p] += 1
     giver = 0
     for p in range(n):
-        of.log_weight[p] = mean
+        of.log_weight[p] = log_mean
         if count[p] == 0:
             while count[giver] < 2:
                 giver += 1
@@ -557,8 +547,9 @@ def importance(rows: Any, r: Any, schedule: Any, model: Any, out: Any, room: Any
         for t in range(1, len(betas)):
             for p in range(n):
                 climb(p, betas[t - 1], betas[t], model, of, one_of(of, p, w))
-            if t < len(betas) - 1 and weigh(of.log_weight, of.weight) < LEAST_EVEN * n:
-                resample(of, uniform(w.stream))
+            worth, log_mean = weigh(of.log_weight, of.weight)
+            if t < len(betas) - 1 and worth < LEAST_EVEN * n:
+                resample(of, log_mean, uniform(w.stream))
         for p in range(n):
             out.log_weights[i, p], out.families[i, p] = of.log_weight[p], of.family[p]
             path, inclusion = one_of(of, p, w), out.inclusion[i, p]

@@ -7,7 +7,6 @@ columns within its plane, because columns alone rotate slowly and cannot at D = 
 
 import functools
 import math
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -317,16 +316,13 @@ def iterated(rng: Generator, rows: Observations, q: int, tol: float = 1e-10) -> 
     V = np.linalg.qr(rng.standard_normal((d, width)))[0]
     values = np.zeros(q)
     for _ in range(MAX_SUBSPACE_ITERATIONS):
-        before, turn = values, partial(_there_and_back, V=V)
-        V, singular, _ = np.linalg.svd(rows.summed(turn, np.zeros(V.shape)), full_matrices=False)
+        before, start = values, np.zeros(V.shape)
+        turned = rows.summed(lambda block, V=V: block.transposed_times(block.times(V)), start)  # type: ignore[misc]
+        V, singular, _ = np.linalg.svd(turned, full_matrices=False)
         values = singular[:q] / n
         if np.all(np.abs(values - before) <= tol * values[0]):
             break
     return Principal(values, V[:, :q])
-
-
-def _there_and_back(block: Block, V: Array) -> Array:
-    return block.transposed_times(block.times(V))
 
 
 def thin(rows: Rows) -> Thin:

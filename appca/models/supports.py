@@ -66,10 +66,10 @@ class AnnealedPaths(NamedTuple):
     families: Members  # (n, n_paths), the first path that each descends from
 
 
-class SupportEstimate(NamedTuple):
+class RowSummary(NamedTuple):
     """The posterior over supports, summed over all of them or by importance sampling."""
 
-    log_sum: Floats  # (n,) log sum over S of p(S) p(y | S), up to terms without S
+    log_likelihood: Floats  # (n,) nats, log of the sum over S of p(S) p(y | S)
     error: Floats  # (n,) its standard error in nats; 0 where exact
     inclusion: Floats  # (n, K) p(z_k = 1 | y)
     method: str
@@ -87,62 +87,40 @@ def members_of(Z: Mask) -> Members:
     return np.nonzero(Z)[1].reshape(len(Z), -1)
 
 
-class ScoreNormal(NamedTuple):
-    """p(x_n | z_n, y_n) of some rows, a normal distribution of the active scores of each."""
+def scores_given(
+    c: Floats, Z: Mask, model: CollapsedModel, rng: Generator | None = None
+) -> tuple[Floats, Floats]:
+    """Give the posterior means of x * z (n, K) given each row's support, or draws, and f(z) (n,).
 
-    part: slice  # which rows
-    members: Members  # (n, L), the active ones; of rows with fewer others follow, with c = 0
-    c: Floats  # (n, L) c_S
-    mean: Floats  # (n, L) inv(Lam_S) c_S
-    precision: Floats  # (n, L, L) Lam_S = I / tau2 + A_SS
-
-
-def scores_given(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[ScoreNormal]:
-    """Yield the scores of rows c (n, K) given supports Z (n, K), in blocks."""
+    With M = C C', x = inv(C') (inv(C) c_z + e), where e is standard normal if x is drawn by `rng`.
+    """
     sizes = Z.sum(axis=1)
-    L = int(sizes.max(initial=1))
-    alike, size = bool((sizes == L).all()), max(1, BLOCK_FLOATS // L**2)
+    most = int(sizes.max(initial=0))
+    L = most if (sizes == most).all() else None  # else M has all K rows
+    size, X, f = max(1, BLOCK_FLOATS // (L or Z.shape[1]) ** 2), np.zeros(c.shape), np.empty(len(c))
     with single_threaded_blas():  # the number of threads would decide about last bits
         for start in range(0, len(c), size):
             part = slice(start, start + size)
-            if alike:
-                members = np.nonzero(Z[part])[1].reshape(-1, L)
+            z, c_z = Z[part], c[part]
+            if L is None:
+                M, c_z = model.A * (z[:, :, None] & z[:, None, :]), c_z * z
             else:
-                members = np.argsort(~Z[part], axis=1, kind="stable")[:, :L]
-            precision = model.A[members[:, :, None], members[:, None, :]]
-            c_S = np.take_along_axis(c[part], members, axis=1)
-            if not alike:
-                z = np.take_along_axis(Z[part], members, axis=1)
-                precision *= z[:, :, None] & z[:, None, :]
-                c_S *= z
-            precision += model.prior * np.eye(L)
-            mean = np.linalg.solve(precision, c_S[:, :, None])[:, :, 0].astype(np.float64)
-            yield ScoreNormal(part, members, c_S, mean, precision)
-
-
-def log_densities(c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
-    """f(z) of each row's support, (n,)."""
-    f = np.empty(len(c))
-    for normal in scores_given(c, Z, model):
-        log_det = np.linalg.slogdet(normal.precision / model.prior)[1]
-        f[normal.part] = 0.5 * (np.vecdot(normal.c, normal.mean) - log_det)
-    return f
-
-
-def draw_scores(rng: Generator, normal: ScoreNormal) -> Floats:
-    """Draw scores (n, L): with precision C C', inv(C') e has covariance inv(C C')."""
-    C = np.linalg.cholesky(normal.precision)
-    e = rng.standard_normal(normal.mean.shape)[:, :, None]
-    return np.asarray(normal.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0])
-
-
-def draw_scores_given(rng: Generator, c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
-    """Draw x * z (n, K) given each row's support."""
-    drawn = np.zeros(c.shape)
-    for normal in scores_given(c, Z, model):
-        np.put_along_axis(drawn[normal.part], normal.members, draw_scores(rng, normal), axis=1)
-    drawn[~Z] = 0.0
-    return drawn
+                members = members_of(z)
+                M = model.A[members[:, :, None], members[:, None, :]]
+                c_z = np.take_along_axis(c_z, members, axis=1)
+            M += model.prior * np.eye(M.shape[1])
+            C = np.linalg.cholesky(M)
+            half = np.linalg.solve(C, c_z[:, :, None])
+            log_det = np.log(np.diagonal(C, axis1=1, axis2=2) / math.sqrt(model.prior))
+            f[part] = 0.5 * np.square(half).sum(axis=(1, 2)) - log_det.sum(axis=1)
+            if rng is not None:
+                half += rng.standard_normal(half.shape)
+            x = np.linalg.solve(np.swapaxes(C, 1, 2), half)[:, :, 0]
+            if L is None:
+                X[part] = np.where(z, x, 0.0)
+            else:
+                np.put_along_axis(X[part], members, x, axis=1)
+    return X, f
 
 
 def draw_seeds(rng: Generator, n: int) -> Seeds:
@@ -175,7 +153,6 @@ def search(
     (n, K), L = rows.c.shape, rows.members.shape[1]
     mine = rows._replace(members=rows.members.copy())
     H, second, value = np.empty((n, K)), np.zeros((K, K)), np.empty(n)
-    betas = np.asarray(betas, dtype=np.float64)
     counts = np.ones(n) if weights is None else weights
 
     def share(part: slice) -> Floats:
@@ -342,42 +319,38 @@ class SupportsOfRows(NamedTuple):
             members, searched = search(rows, ANNEALED, self.model, keep=True)
         return indicators(members, K), searched.value
 
-    def summed(self) -> SupportEstimate:
+    def summed(self) -> RowSummary:
         """Sum over all supports of a row: exactly, or by `n_paths` importance paths a row."""
-        n = len(self.c)
+        error, method = np.zeros(len(self.c)), f"annealed importance sampling, {self.n_paths} paths"
         if self.orthonormal:
-            log_odds = self.alone[1]
-            log_sum = np.logaddexp(0.0, log_odds).sum(axis=1) + self.nothing
-            method = "exact, column by column"
-            return SupportEstimate(log_sum, np.zeros(n), expit(log_odds), method)
-        if self.exact:
+            log_odds, method = self.alone[1], "exact, column by column"
+            log_sum, inclusion = np.logaddexp(0.0, log_odds).sum(axis=1), expit(log_odds)
+            log_sum += self.nothing
+        elif self.exact:
             sums, method = self.every_set(), f"exact, by enumeration of {self.n_sets} sets"
-            return SupportEstimate(sums.log_sum, np.zeros(n), sums.inclusion, method)
-        method = f"annealed importance sampling, {self.n_paths} paths a row"
-        if not self.fixed:
-            return SupportEstimate(*self._by_paths(), method)
-        if self.n_paths < HONEST_PATHS:
-            method += f" (its errors may be too small; with {HONEST_PATHS} they hold)"
-        none = np.full((n, self.prior), -1)
-        rows = RowSupports(self.c, none, self.seeds)
-        chunks = (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
-        parts = [_sampled(_part(rows, part), self.model, self.n_paths) for part in chunks]
-        log_sum, error, inclusion = map(np.concatenate, zip(*parts, strict=True))
-        return SupportEstimate(log_sum, error, inclusion, method)
+            log_sum, inclusion = sums.log_sum, sums.inclusion
+        elif self.fixed:
+            few = f" (its errors may be too small; with {HONEST_PATHS} they hold)"
+            method += " a row" + few * (self.n_paths < HONEST_PATHS)
+            rows = RowSupports(self.c, np.full((len(self.c), self.prior), -1), self.seeds)
+            chunks = (slice(start, start + CHUNK) for start in range(0, len(self.c), CHUNK))
+            parts = [_sampled(_part(rows, part), self.model, self.n_paths) for part in chunks]
+            log_sum, error, inclusion = map(np.concatenate, zip(*parts, strict=True))
+        else:
+            (log_sum, error, inclusion), method = self._by_paths(), f"{method} a row"
+        return RowSummary(self.background + log_sum, error, inclusion, method)
 
     def means(self, Z: Mask) -> Floats:
         """Posterior means of x * z given one support a row, (n, K)."""
         if self.orthonormal:
             return np.where(Z, self.c / self.alone[0], 0.0)
-        H = np.zeros(self.c.shape)
         if self.fixed:
-            for normal in scores_given(self.c, Z, self.model):
-                np.put_along_axis(H[normal.part], normal.members, normal.mean, axis=1)
-            return H
+            return scores_given(self.c, Z, self.model)[0]
+        H = np.empty(self.c.shape)
         from appca.models import gibbs_kernels as kernels
 
-        A, c, *_ = self._rows()
-        kernels.scores(A, c, Z, H)
+        A, c, _, tau2 = self._rows()
+        kernels.scores(A, c, Z, tau2, H)
         return H
 
     def expected(self) -> Floats:
@@ -391,7 +364,7 @@ class SupportsOfRows(NamedTuple):
         """Give f of one support a row, (n,)."""
         if self.orthonormal:
             return np.asarray(self.alone[1].sum(axis=1, where=Z) + self.nothing)
-        f = log_densities(self.c, Z, self.model)
+        f = scores_given(self.c, Z, self.model)[1]
         return f if self.fixed else np.asarray(f + Z @ self.odds + self.nothing)
 
     def drawn_scores(self, rng: Generator) -> Floats:
@@ -410,7 +383,7 @@ class SupportsOfRows(NamedTuple):
         else:
             drawn = rng.random((n, K)) < self.summed().inclusion
         Z = indicators(drawn, K) if self.fixed else drawn
-        return draw_scores_given(rng, self.c, Z, self.model)
+        return scores_given(self.c, Z, self.model, rng)[0]
 
     def _rows(self) -> Any:
         A, prior = self.model

@@ -183,7 +183,7 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
         weights = np.clip(Z_of_law.mean(axis=0), 1e-6, 1 - 1e-6)
         seen = supports.SupportsOfRows(c, model, weights)
     sums = seen.summed()
-    return Oracle(seen.best()[0], base + sums.log_sum, sums.error, sums.method)
+    return Oracle(seen.best()[0], base + sums.log_likelihood, sums.error, sums.method)
 
 
 LEAST_SHARE = 0.01  # least share of rows for a judged factor

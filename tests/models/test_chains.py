@@ -186,7 +186,7 @@ def test_orthonormal_columns_decide_independently(seed):
     q = SupportsOfRows(Y @ W / noise, CollapsedModel(np.eye(4) / noise, 1 / tau2), weights)
     own = q._replace(orthonormal=True)
     by_column, by_set = own._replace(n_paths=0).summed(), q._replace(n_paths=4).summed()
-    close(by_column.log_sum, by_set.log_sum, atol=1e-9)
+    close(by_column.log_likelihood, by_set.log_likelihood, atol=1e-9)
     close(by_column.inclusion, by_set.inclusion, atol=1e-9)
     equal(own.best()[0], q.best()[0])
     close(own.best()[1], q.best()[1], atol=1e-9)

@@ -219,7 +219,7 @@ def test_resampled_paths_sum_over_all_sets_without_bias(seed):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("of.log_weight[p] = mean", "of.log_weight[p] = high"),
+        ("np.log(total / len(weight)) + high", "high"),
         pytest.param("count[p] += 1", "count[j] += 1", marks=pytest.mark.slow),
         (" + w.base[member]", ""),
         pytest.param("draw_slot(slot, beta,", "draw_slot(slot, before,", marks=pytest.mark.slow),

@@ -100,7 +100,7 @@ def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
     assert found.method.startswith("annealed importance sampling, 16 paths a row (its errors may")
     certain = rows._replace(c=rows.c[:2], seeds=rows.seeds[:2], n_paths=64).summed()
     assert certain.method == "annealed importance sampling, 64 paths a row"
-    off = found.log_sum - exact.log_sum
+    off = found.log_likelihood - exact.log_sum
     assert np.sqrt(np.mean(off**2)) < near
     assert abs(off.sum()) < 6 * np.sqrt(np.square(found.error).sum()) + 6 * near
     assert np.mean(np.abs(off) < 3 * found.error + 0.05) > (0.75 if regime == "split" else 0.9)
@@ -128,7 +128,7 @@ def test_the_short_way_is_taken_where_pilots_agree_and_is_honest(
     (first, short), (second, long) = taken
     assert (first, second, short + long) == (True, False, 60)
     assert long >= 10 if regime == "split" else long <= 5
-    off = found.log_sum - exact.log_sum
+    off = found.log_likelihood - exact.log_sum
     middle = np.median if regime == "split" else np.mean  # a missed mode weighs much in a mean
     assert np.sqrt(middle(off**2)) < near
     assert np.mean(np.abs(off) < 3 * found.error + 0.05) > (0.75 if regime == "split" else 0.9)
@@ -142,7 +142,7 @@ def test_rows_with_many_modes_state_errors_as_large_as_they_are(sampled, monkeyp
 
     def ratio():
         found = fixed(Y, c, model, 7, 16).summed()
-        return np.sqrt(np.mean(np.square((found.log_sum - exact) / found.error)))
+        return np.sqrt(np.mean(np.square((found.log_likelihood - exact) / found.error)))
 
     assert ratio() < 1.75
     monkeypatch.setattr(supports, "SPLIT", supports.LONG)
@@ -172,7 +172,7 @@ def test_sums_above_twelve_factors_are_exact(seed):
     assert found.method == "exact, by enumeration of 11440 sets"
     f = em_adaptive_fa.log_joint(Y, W, mu, 0.01, 7) + np.log(11440)
     log_sum = np.logaddexp.reduce(f, axis=1) - base(Y, mu, 0.01)
-    close(found.log_sum, log_sum, rtol=1e-8)
+    close(found.log_likelihood, log_sum, rtol=1e-8)
 
 
 SIGMA2, TAU2 = 0.3, 1.4
@@ -203,7 +203,7 @@ def test_sums_over_sets_of_any_size_are_exact(n_components, seed):
     background = low_rank.log_density(Y, W[:, sets[0]], 0.0, SIGMA2, TAU2)
     found, (Z, value) = q._replace(n_paths=4).summed(), q.best()
     log_p = np.logaddexp.reduce(log_joint, axis=1)
-    close(found.log_sum + background, log_p, rtol=0, atol=1e-9)
+    close(found.log_likelihood + background, log_p, rtol=0, atol=1e-9)
     posterior = np.exp(log_joint - log_p[:, None])
     close(found.inclusion, posterior @ sets, rtol=0, atol=1e-9)
     assert (found.error == 0).all()
@@ -222,7 +222,7 @@ def test_sums_hold_where_weights_are_thousands_of_nats_apart(seed):
     assert np.ptp(log_joint) > 2000
     background = low_rank.log_density(Y, W[:, sets[0]], 0.0, 1e-4, TAU2)
     log_p = np.logaddexp.reduce(log_joint, axis=1) - background
-    close(q._replace(n_paths=4).summed().log_sum, log_p, rtol=1e-9)
+    close(q._replace(n_paths=4).summed().log_likelihood, log_p, rtol=1e-9)
 
 
 def test_sets_are_drawn_from_their_posterior(seed):
@@ -258,7 +258,7 @@ def test_estimates_agree_with_enumeration_within_their_errors(seed):
     wanted, (_, best) = exactly(q)
     found, (_, value) = q._replace(n_paths=64).summed(), q.best()
     assert found.method == "annealed importance sampling, 64 paths a row"
-    z = (found.log_sum - wanted.log_sum) / found.error
+    z = (found.log_likelihood - wanted.log_likelihood) / found.error
     assert np.abs(z).max() < 6
     assert found.error.mean() < 0.1
     assert np.abs(found.inclusion - wanted.inclusion).mean() < 0.03
@@ -273,7 +273,7 @@ def test_estimates_agree_with_enumeration_within_their_errors(seed):
 def test_stated_errors_are_calibrated_over_many_rows(n_features, noise, n_paths, seed):
     _, _, q = free_world(seed, 14, n_rows=400, n_features=n_features, noise=noise)
     found, wanted = q._replace(n_paths=n_paths).summed(), exactly(q)[0]
-    z = (found.log_sum - wanted.log_sum) / found.error
+    z = (found.log_likelihood - wanted.log_likelihood) / found.error
     assert 0.3 < np.sqrt(np.mean(z**2)) < 1.5
     assert np.mean(np.abs(z) > 3) < 0.05
 
@@ -281,9 +281,9 @@ def test_stated_errors_are_calibrated_over_many_rows(n_features, noise, n_paths,
 @pytest.mark.usefixtures("few_columns")
 def test_estimates_of_two_streams_have_independent_errors(seed):
     _, _, q = free_world(seed, 10, n_rows=300, n_features=8)
-    wanted = exactly(q)[0].log_sum
+    wanted = exactly(q)[0].log_likelihood
     first, second = (
-        q._replace(n_paths=8, stream=stream).summed().log_sum - wanted for stream in (0, 1)
+        q._replace(n_paths=8, stream=stream).summed().log_likelihood - wanted for stream in (0, 1)
     )
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.3
 
