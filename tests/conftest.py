@@ -54,12 +54,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", SEEDS)
 
 
-LONG = (  # with few tests for their time
-    *("browser", "tests/models/test_gibbs.py", "tests/ui/test_explore.py", "tests/ui/test_data.py"),
+LONG = (  # with few tests for their time; one process compiles, the other first draws pages
+    *("browser", "arviz", "tests/ui/test_data.py"),
     *("tests/ui/test_export.py", "tests/ui/test_background.py", "tests/ui/parts/test_pages.py"),
-    *("tests/attacks/test_sessions.py", "tests/faults/test_pages.py", "tests/ui/test_check.py"),
-    *("tests/models/test_slot_kernels.py", "tests/studies/test_table1.py"),
-    *("tests/analysis/test_compare.py", "tests/commands/test_annotated.py"),
+    *("tests/attacks/test_sessions.py", "tests/faults/test_pages.py", "tests/models/test_gibbs.py"),
+    *("tests/ui/test_explore.py", "tests/studies/test_table1.py"),
+    *("tests/models/test_slot_kernels.py", "tests/analysis/test_compare.py"),
+    "tests/commands/test_annotated.py",
+)
+ARVIZ = (  # whose import takes three seconds
+    *("tests/models/test_contract.py", "tests/analysis/test_diagnostics.py"),
+    *("tests/docs/test_reference.py", "tests/ui/test_check.py"),
 )
 
 
@@ -71,7 +76,8 @@ def group_of(nodeid: str) -> str:
     to wait for.
     """
     file = nodeid.partition("::")[0]
-    return "browser" if file.startswith("tests/browser/") else file
+    together = {"browser": file.startswith("tests/browser/"), "arviz": file in ARVIZ}
+    return next((group for group, is_in in together.items() if is_in), file)
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist

@@ -1,20 +1,13 @@
 """Files, names and texts of strangers: checked, bounded, shown as they are; none becomes code."""
 
 import ast
-import asyncio
 import contextlib
 import io
 import json
 import re
-import signal
-import time
 import zipfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -22,16 +15,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse
 from streamlit.testing.v1 import AppTest
 
 from appca import load_model
 from appca.analysis.as_python import Recipe, script
 from appca.analysis.selections import SavedSelection, SelectionStore
-from appca.analysis.tables import neutral
 from appca.cli import main
-from appca.data.columns import NAME_LENGTH, tidy
+from appca.data.columns import NAME_LENGTH
 from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits
 from appca.data.readers import process, read_many
@@ -45,12 +35,9 @@ from appca.runs.numbering import ComponentNumbers
 from appca.runs.run import MODELS, FitResult, RunConfig, rules
 from appca.runs.session import Session, pack, unpack, unpack_apart
 from appca.runs.store import RunStore, title
-from appca.storage import files, schema
+from appca.storage import files
 from appca.storage.packed import Packed
-from appca.ui.canvas import SelectionMessage, read_selection
-from appca.ui.kit import apart, markdown, tag, words
-from appca.ui.server import Guard
-from appca.words import InputError, shortened
+from appca.words import InputError
 from tests.analysis import test_as_python
 from tests.forged import altered, fitted, npy, rolled, sent, setting, small
 from tests.memory import needs_proc
@@ -653,75 +640,6 @@ def test_long_names_in_the_fields_of_the_pages_are_kept_short_and_break_no_page(
         go(app, page)
         (box,) = (one for one in app.text_input if one.label == label)
         is_alive(box.set_value(text).run())
-
-
-# what texts_of cost in every place that they go through: below 10 s and 500 MB
-
-
-def ask(header: str, value: str, query: str = "") -> None:
-    """Send a header and an address up to Streamlit's own routes."""
-
-    async def inside(scope: Any, receive: Any, send: Any) -> None:
-        request = Request(scope)
-        _ = request.cookies, dict(request.query_params)
-        await PlainTextResponse("")(scope, receive, send)
-
-    async def nothing(*_: Any) -> Any:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    pairs = [(header.encode(), value.encode()), (b"accept", b"text/html")]
-    scope = {"type": "http", "method": "GET", "path": "/", "server": ("127.0.0.1", 8501)}
-    scope |= {"query_string": query.encode(), "headers": pairs}
-    with ThreadPoolExecutor(1) as apart:  # Playwright's loop may run in this thread
-        for token in ("", "secret"):
-            guarded = Guard(inside, token)(dict(scope), nothing, nothing)
-            apart.submit(asyncio.run, guarded).result()
-
-
-def take(told: Any) -> None:
-    """Take what a page may send in place of a selection."""
-    with suppress(TypeError, ValueError):
-        read_selection(schema.fitted(SelectionMessage, told).bits, 100)
-
-
-def acts() -> Iterator[tuple[str, Callable[[], object]]]:
-    nested: Any = []
-    for _ in range(20_000):
-        nested = [nested]
-    sent = {"nested": nested, "lists": [[]] * (MOST // 3), "numbers": [0] * (MOST // 2), **TEXTS}
-    for name, value in (sent | {"entries": {f"k{i}": i for i in range(MOST // 12)}}).items():
-        for field in ("mount", "number", "bits"):
-            told = {"mount": "a", "number": 1, "bits": None} | {field: value}
-            yield f"a selection whose {field} is {name!r}", partial(take, told)
-    for name, text in TEXTS.items():
-        for act in (neutral, tidy, markdown, words, shortened):
-            yield f"{act.__name__} of {name!r}", partial(act, text)
-        yield f"HTML of {name!r}", lambda text=text: tag("div", words(text), "x")
-        yield f"a label with {name!r}", partial(apart, text, text)
-        for parts in (("cookie", f'a="{text}"'), ("host", "x", text), ("host", text)):
-            yield f"a request with {name!r}", partial(ask, *parts)
-    for parts in (
-        ("host", "x", "token=a&" * (MOST // 8)),
-        ("cookie", 'a="' + '\\"' * (MOST // 2) + '"'),
-        ("cookie", "a=b;" * (MOST // 4)),
-    ):
-        yield f"a request with {parts[-1][:20]}", partial(ask, *parts)
-
-
-@needs_proc
-def test_no_small_input_takes_long_or_much():
-    def memory(field: str) -> int:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(int(line.split()[1]) // 1000 for line in lines if line.startswith(field))
-
-    for name, act in acts():
-        Path("/proc/self/clear_refs").write_text("5")
-        before, began = memory("VmRSS"), time.process_time()
-        signal.setitimer(signal.ITIMER_VIRTUAL, 10.0)  # its signal ends a loop in C, and this run
-        act()
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        assert time.process_time() - began < 10.0, name
-        assert memory("VmHWM") - before < 500, name
 
 
 FILE_NAMES = (

@@ -732,7 +732,7 @@ _CAN_BE = [
     if not set(case.options) - _PRESSED and not (case.refusal and case.options)
     if case.options.get("separator") != ":"  # which is not offered
 ]
-_IN_THE_APP = {*_CAN_BE[2::6], *(key for key in _CAN_BE if key.startswith("unusable:"))}
+_IN_THE_APP = {*_CAN_BE[2::12], *(key for key in _CAN_BE if key.startswith("unusable:"))}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of fits to a few rows

@@ -55,13 +55,6 @@ def test_a_hundred_components_with_fifty_active_stay_finite_and_monotone(seed):
     assert np.all(np.diff(values) >= -1e-10 * np.abs(values[1:]))
 
 
-@pytest.mark.thorough
-def test_pymanopt_and_polar_agree_from_the_same_basin(data):
-    polar, other = (fitted(data.X, init=data.W.T, w_update=w) for w in ("polar", "pymanopt"))
-    assert other.score(data.X) == pytest.approx(polar.score(data.X), abs=1e-4)
-    close(other.components_, polar.components_, atol=1e-3)
-
-
 def test_a_given_start_skips_the_race_and_is_made_orthonormal(data):
     seen = []
     skewed = data.W.T + 0.1

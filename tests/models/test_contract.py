@@ -204,9 +204,14 @@ def test_the_published_draw_is_the_densest_of_the_usual_number_of_components(nam
 def test_a_fit_comes_back_from_its_arrays_and_from_a_file(name, tmp_path):
     model, X = fit_of(name), rows_for(name)[1]
     model.save(tmp_path / "model.npz")
-    wanted = answers(model, X)
+    wanted, saved = answers(model, X), load_model(tmp_path / "model.npz")
+    assert type(saved) is type(model)
+    equal(saved.log_likelihoods_, model.log_likelihoods_)
+    for what in (lambda one: one.get_params(), lambda one: one.describe(X).method):
+        assert what(saved) == what(model)
+    assert (saved.n_iter_, saved.stop_reason_) == (model.n_iter_, model.stop_reason_)
     for again in (
-        load_model(tmp_path / "model.npz"),
+        saved,
         unfitted(name).restore(model.fitted_arrays()),
     ):
         alike(answers(again, X), wanted, rtol=0)
@@ -361,7 +366,8 @@ def interrupt(_progress):
 @EVERY
 def test_a_fit_that_fails_leaves_the_one_before_whole_or_none(name):
     X, model = rows_for(name)[0], unfitted(name)
-    names, others = pd.DataFrame(X, columns=list("abcdefg")), X[:, :5] + 1.0
+    names = pd.DataFrame(X, columns=list("abcdefg"), copy=False)  # by rows, as all others are:
+    others = X[:, :5] + 1.0  # the sampler of isFA is compiled for each order of memory
     zero = FITS[name].get_params().get("mean") == "zero"
     bad = {"constant": np.full((120, 5), 0.0 if zero else 1.0), "inf": others.copy()}
     bad["interrupted"] = others
@@ -374,7 +380,7 @@ def test_a_fit_that_fails_leaves_the_one_before_whole_or_none(name):
             kind = KeyboardInterrupt if failure == "interrupted" else ValueError
             model.set_params(callback=interrupt if failure == "interrupted" else None)
             with pytest.raises(kind):
-                model.fit(pd.DataFrame(rows, columns=list("uvwxy")))
+                model.fit(pd.DataFrame(rows, columns=list("uvwxy"), copy=False))
 
     fail()
     assert not any(key.endswith("_") and not key.startswith("_") for key in model.__dict__)

@@ -215,22 +215,6 @@ def test_resampled_paths_sum_over_all_sets_without_bias(seed):
     assert bias(ratio) < 5
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("np.log(total / len(weight)) + high", "high"),
-        pytest.param("count[p] += 1", "count[j] += 1", marks=pytest.mark.slow),
-        (" + w.base[member]", ""),
-        pytest.param("draw_slot(slot, beta,", "draw_slot(slot, before,", marks=pytest.mark.slow),
-    ],
-)
-def test_resampled_paths_that_are_broken_are_biased(old, new, seed, tmp_path):
-    stem = f"paths_broken_{len(old)}"
-    wrong = broken(slot_kernels.__name__, old, new, tmp_path, stem)
-    assert bias(few_paths(wrong, seed)[0]) > 5
-
-
 def inclusion_after(kernels, seed):
     """Estimates by single sweeps from exact draws of one row's support, (n, K), and what is true.
 

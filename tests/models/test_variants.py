@@ -12,7 +12,6 @@ from sklearn.decomposition import FactorAnalysis
 from appca import AdaptivePPCA
 from appca.models import climb
 from tests.models.fits import published_draw, rows_of
-from tests.models.synthetic import planted
 from tests.references import em_adaptive_ppca
 from tests.references.em_adaptive_ppca import Parameters
 
@@ -226,32 +225,3 @@ def test_a_warm_start_without_extensions_forgets_what_they_learned():
     assert not hasattr(model, "size_probabilities_")
     assert not hasattr(model, "row_scale_probabilities_")
     assert (model.row_scales(X) == 1.0).all()
-
-
-@pytest.mark.thorough
-def test_a_warm_start_goes_on_from_a_fit_with_other_scales():
-    """Stored fits have the six scales of their time."""
-    X = rows_of(7, n=300)
-    model = fitted(X, row_scale="learned").set_params(warm_start=True, tol=1e-7, max_iter=2000)
-    likelihood = model.fit(X).score(X)
-    model.row_scale_values_ = np.geomspace(0.3, 3.5, 6)
-    model.row_scale_probabilities_ = np.array([0.1, 0.2, 0.4, 0.1, 0.1, 0.1])
-    model.fit(X)
-    assert model.row_scale_values_.shape == model.row_scale_probabilities_.shape == (10,)
-    assert model.score(X) == pytest.approx(likelihood, abs=1e-3)
-
-
-@pytest.mark.thorough
-def test_em_moves_along_the_scales_as_far_as_chains_do():
-    """Most rows are large: the paper's variances are too large for the others by eleven times."""
-    rng, learned = np.random.default_rng(0), {"row_scale": "learned", "n_active": 2}
-    u = rng.choice([0.3, 3.5], 900, p=[0.1, 0.9])
-    rows = planted(900, 12, 4, 2, seed=0, noise=0.5, scales=4.0).X
-    X = 2.0 + np.sqrt(u)[:, None] * rows
-    em = AdaptivePPCA(4, **learned, random_state=0).fit(X)
-    how = {"inference": "gibbs", "burn_in": 50, "n_draws": 100, "random_state": 0}
-    chains = AdaptivePPCA(4, **learned, **how).fit(X)
-    assert em.score(X) > chains.published().score(X) - 1e-3
-    assert chains.score(X) == pytest.approx(em.score(X), abs=0.1)
-    ratio = em.row_scales(X[u > 1]).mean() / em.row_scales(X[u < 1]).mean()
-    assert ratio == pytest.approx(3.5 / 0.3, rel=0.15)

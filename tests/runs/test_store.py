@@ -644,25 +644,6 @@ def test_a_loaded_model_is_a_scikit_learn_estimator(tmp_path):
     np.testing.assert_array_equal(clone(model).fit(gappy).transform(gappy), model.transform(gappy))
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(("model", "parameters"), FILED)
-def test_an_estimator_that_was_saved_comes_back(digits, tmp_path, model, parameters):
-    rows = digits.X[:, :20] + np.random.default_rng(0).standard_normal((300, 20))
-    table = pandas.DataFrame(rows, columns=[f"pixel {i}" for i in range(20)])
-    before = estimator_class(model)(**parameters, random_state=0).fit(table)
-    before.save(tmp_path / "model")
-    after = load_model(tmp_path / "model")
-    assert type(after) is type(before)
-    assert after.get_params() == before.get_params()
-    assert (after.n_iter_, after.stop_reason_) == (before.n_iter_, before.stop_reason_)
-    assert list(after.feature_names_in_) == list(table.columns)
-    assert after.describe(table).method == before.describe(table).method
-    for query in QUERIES:
-        expected, got = getattr(before, query)(table), getattr(after, query)(table)
-        assert got.tobytes() == expected.tobytes(), query
-    np.testing.assert_array_equal(after.log_likelihoods_, before.log_likelihoods_)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

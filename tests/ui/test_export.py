@@ -13,8 +13,6 @@ from appca.canvas.panels import colour_choices
 from appca.cli import main
 from appca.data.dataset import Dataset
 from appca.data.sources import load
-from appca.jobs.tasks import Context
-from appca.jobs.worker import KINDS
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
@@ -295,6 +293,8 @@ def test_results_stand_there_at_once_and_are_computed_anew(start, jobs, monkeypa
     assert places == sorted(places)
     assert "✓" in text
     assert "Not computed yet · about 30 s" in told(app)
+    few = {"popularity": without["popularity"]}  # the others are drawn, and checked, once
+    monkeypatch.setattr("appca.ui.paper.shipped", lambda: few)
     app.button(key="paper_run_umap").click().run()
     (job,) = jobs.jobs
     assert jobs.keys[job] == STUDIES["umap"].id(STUDIES["umap"].options())
@@ -318,15 +318,16 @@ def test_results_stand_there_at_once_and_are_computed_anew(start, jobs, monkeypa
     assert all(claim.value in page for claim in claims)
 
 
-def test_z_is_there_at_once_and_its_data_open(start):
+def test_z_is_there_at_once_and_its_data_open(start, monkeypatch):
+    monkeypatch.setattr("appca.ui.paper.shipped", dict)
     app = experiment(start, "lab")
-    assert len(charts(app)) == len(shipped()) + 1
+    assert len(charts(app)) == 1
     assert "5.0 of 10" in html(app)
     app.number_input(key="lab_n_active").set_value(11).run()
     assert sentences(app) == ["n_active must be between 1 and n_components=10; got 11."]
     for name, value in (("n_rows", 90), ("n_components", 6), ("n_active", 3)):
         app.number_input(key=f"lab_{name}").set_value(value).run()
-    assert len(charts(healthy(app))) == len(shipped()) + 1
+    assert len(charts(healthy(app))) == 1
     assert (address(click(app, "lab_open"))["k"], address(app)["l"]) == ("6", "3")
     assert app.button(key="lab_open").disabled
 
@@ -343,27 +344,6 @@ def test_what_ships_is_shown_until_the_recording_is_separated_here(start):
     assert "Own." in html(healthy(app.run()))
     saves = {button.proto.label for button in app.get("download_button")}
     assert saves >= set(titles_of(ships).values())
-
-
-@pytest.mark.thorough
-def test_the_open_data_are_classified_in_the_background_and_come_back(start, jobs, monkeypatch):
-    monkeypatch.setattr("appca.jobs.tasks.PROCESSES", 1)  # two would import everything once more
-    app, digest = experiment(start, "whitening", data=load("wine")), load("wine").digest
-    before = len(charts(app))
-    app.button_group(key=f"whitening_k_{digest[:8]}").set_value([2]).run()
-    app.button(key="whitening_run").click().run()
-    (job,) = jobs.jobs
-    options = jobs.jobs[job].spec["options"]
-    assert (options["data"], options["components"], options["folds"]) == (digest, [2], 5)
-    assert jobs.jobs[job].kind == "study"
-    again = experiment(start, "whitening", **address(app))
-    assert "whitening_cancel" in keys(again)
-    spec = {"study": "whitening", "options": options, "key": "x"}
-    jobs.end(job, "done", study=KINDS["study"](spec, Context(home()))["study"])
-    assert len(charts(healthy(again.run()))) == before + 1
-    assert "Of 178 rows of" in html(again)
-    assert html(again).count('class="ca-answer ca-') == 1, "a verdict over the paper's digits only"
-    assert "sizes above PCA of K" in html(again)
 
 
 def test_data_without_classes_are_told_so(start):

@@ -77,21 +77,21 @@ def test_a_later_run_waits_for_the_callback_of_an_earlier_one(monkeypatch):
     @guarded
     def act() -> None:
         begun.set()
-        assert asked.wait(10)
+        assert asked.wait(60)
         inner()
         done.extend([requests.on_scriptrunner_yield(), "callback"])
 
     earlier = threading.Thread(target=act)
     earlier.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     requests.request_stop()
     later = threading.Thread(target=lambda: [state.wait(), done.append("page")])
     later.start()
     later.join(0.2)
     assert done == []
     asked.set()
-    later.join(10)
-    earlier.join(10)
+    later.join(60)
+    earlier.join(60)
     assert done == [None, None, "callback", "page"]
     assert requests.on_scriptrunner_yield().type is ScriptRequestType.STOP
 
@@ -248,9 +248,3 @@ def test_odd_texts_everywhere_in_the_address_still_open_a_picture(start, seed):
     assert "no stored data set" in sentences(app)[0]
     assert "Handwritten digits" in html(app)
     assert healthy(app.run())
-
-
-@pytest.mark.slow
-def test_every_odd_text_in_every_parameter_opens_a_picture(start, seed):
-    for odd in [*rounds(seed), *({name: text} for name in PARAMETERS for text in ODD)]:
-        opens(start, odd)

@@ -136,4 +136,4 @@ def test_the_app_answers_at_a_socket_that_is_its_owner_s(tmp_path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=120)
