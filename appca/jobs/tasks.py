@@ -295,12 +295,16 @@ def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Measure the remainder of a campaign: its settings as dict -> ``{kind: id}``."""
-    config = CAMPAIGNS[kind].from_dict({name: spec[name] for name in spec if name != "key"})
+    """Measure the remainder of a campaign: its settings as dict -> ``{kind: id}``.
+
+    With "most" only its first steps are measured.
+    """
+    said, most = spec.keys() - {"key", "most"}, spec.get("most")
+    config = CAMPAIGNS[kind].from_dict({name: spec[name] for name in said})
     dataset = context.dataset(config.dataset)
     hold_threads()
     progress = Paced(context)
-    seconds = np.array(estimate(config, dataset.n_rows, dataset.n_features))
+    seconds = np.array(estimate(config, dataset.n_rows, dataset.n_features)[:most])
     shares = seconds / seconds.sum()
     before = np.cumsum(shares) - shares
 
@@ -308,7 +312,7 @@ def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any
         done = float(before[place] + share * shares[place])
         progress.at(f"fit {place + 1} of {len(shares)}", done)
 
-    config.complete(dataset, context.home, report)
+    config.complete(dataset, context.home, report, most)
     return {kind: config.id}
 
 

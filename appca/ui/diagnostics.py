@@ -17,6 +17,7 @@ from appca.data.dataset import Dataset, duplicate_rows
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import likelihood
+from appca.runs.fit import halves_of
 from appca.runs.home import home
 from appca.ui import choose
 from appca.ui.choose import Look
@@ -248,7 +249,7 @@ def _checks(dataset: Dataset, shown: Shown, halves: StabilityConfig | None) -> l
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw whether to rely on the fit, and the reasons."""
     sampled, info = bool(shown.fitted.posterior), shown.info
-    halves = choose.halves_of(shown.config)
+    halves = halves_of(shown.config)
     checks = _checks(dataset, shown, halves)
     level = diagnostics.worst(checks)
     first = next(check.why for check in checks if check.level == level)

@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from appca.jobs.queue import JobStatus
 from appca.runs.run import MODELS, RunConfig
 from appca.storage.identity import ID_DIGITS
 from appca.ui import STATIC, arrivals, fits, kit, services, state, streamlit_internals, warm_up
@@ -21,7 +22,7 @@ FURTHER = 10  # times the iterations
 
 def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:
     try:
-        shown, running = st.session_state.pop(SHOWN, None), services.jobs().active()
+        shown, running = st.session_state.pop(SHOWN, None), _announced()
         with place:
             if running:
                 _work([job.id for job in running])
@@ -34,6 +35,11 @@ def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:
         return  # the page has said so
     if ended:
         st.rerun()  # with the result, which the page lacks
+
+
+def _announced() -> list[JobStatus]:
+    """Return the jobs that run, without checks that nobody has asked for."""
+    return [job for job in services.jobs().active() if job.asked or job.kind == "fit"]
 
 
 def _outcome(shown: fits.Shown | None) -> None:
@@ -63,7 +69,7 @@ def _on_screen(now: RunConfig) -> str:
 
 @st.fragment(run_every=POLL_SECONDS)
 def _work(ids: list[str]) -> None:
-    running = services.jobs().active()
+    running = _announced()
     if [job.id for job in running] != ids:
         st.rerun()
     with st.container(**LINE, key="work"):

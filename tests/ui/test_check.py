@@ -15,12 +15,12 @@ from appca.data.preprocessing import suggest
 from appca.data.sources import draw_synthetic, load
 from appca.data.store import DatasetStore
 from appca.jobs.tasks import QualityConfig
-from appca.runs.fit import fit_run
+from appca.runs.fit import fit_run, models_of
 from appca.runs.home import home
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Run, RunStore
 from appca.ui import compare, diagnostics, state
-from appca.ui.choose import config_of, filled_csv, verdict
+from appca.ui.choose import filled_csv, verdict
 from appca.words import percent
 from tests.models.synthetic import planted
 from tests.ui.conftest import address, charts, find, go, healthy, html, keys, stored_run, told
@@ -129,7 +129,7 @@ PLACE = "check/advanced"
 
 def measured_which_model(app, at_floor: float = 0.0, **nats: float) -> ModelsConfig:
     """Store a comparison in which methods differ from the paper's model by so many nats a row."""
-    config = config_of(app.session_state["config"])
+    config = models_of(app.session_state["config"])
     spread, lines = np.tile([-1.0, 1.0], 50), []
     for number, key in enumerate(METHODS):
         mean = nats.get(key.replace("+", "_"), 0.0)
@@ -147,7 +147,7 @@ def test_which_model_is_asked_answered_with_doubts_and_taken(start, jobs):
     assert button.label.startswith("Compare 16 models, about")
     button.click().run()
     config, job = asked(jobs, ModelsConfig)
-    assert config.id == config_of(app.session_state["config"]).id
+    assert config.id == models_of(app.session_state["config"]).id
     measured_which_model(app, 0.12, noise_scale=5.0, noise=2.0, mixture=3.0)
     jobs.end(job.id, "done", models=config.id)
     page = html(healthy(app.run()))
@@ -170,7 +170,7 @@ def test_a_learned_number_is_said_and_taken_back_to_the_same_comparison(start):
     assert "Mixture of factor analyzers, 4 of 1 is 11.0 nats above it" in html(app)
     app.button(key="models_use").click().run()
     assert app.session_state["config"].parameters["n_active"] == "learned"
-    assert config_of(app.session_state["config"]).id == config.id
+    assert models_of(app.session_state["config"]).id == config.id
     app = start()
     measured_which_model(app, noise=0.05)
     app = healthy(go(app, PLACE))
