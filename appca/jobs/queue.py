@@ -54,10 +54,18 @@ class _Job:
     thread: threading.Thread | None = None  # that waits for its end, once it has begun
     worker: Child | None = None  # that does it now
     points_of: int = -1  # number of the stage whose curve is known
+    heard: float = 0.0  # when there were news, by the monotonic clock
+
+    @property
+    def now(self) -> JobStatus:
+        """The status, whose seconds left pass while a piece of the work takes long."""
+        left = self.status.seconds_left
+        passed = time.monotonic() - self.heard
+        return self.status._replace(seconds_left=None if left is None else max(left - passed, 0.0))
 
     def hear(self, news: dict[str, Any]) -> None:
         """Take in what a worker tells; see `appca.jobs.tasks.Context`."""
-        curve = list(self.status.curve)
+        curve, self.heard = list(self.status.curve), time.monotonic()
         for stage, iteration, value in news.pop("points"):
             if stage != self.points_of:
                 self.points_of, curve = stage, []
@@ -128,12 +136,12 @@ class Jobs:
         """Return how far a job is; None if this server does not know it."""
         with self._lock:
             job = self._find(job_id)
-            return self._over.get(job_id) if job is None else job.status
+            return self._over.get(job_id) if job is None else job.now
 
     def active(self) -> list[JobStatus]:
         """Jobs that run or wait, running ones first."""
         with self._lock:
-            return sorted((job.status for job in self._open), key=lambda job: job.state == "queued")
+            return sorted((job.now for job in self._open), key=lambda job: job.state == "queued")
 
     def cancel(self, job_id: str) -> bool:
         """End a job at once, whatever it is doing; whether there was one."""

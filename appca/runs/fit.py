@@ -16,18 +16,9 @@ from appca.analysis.compare import ModelsConfig
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
-from appca.models.settings import supports
+from appca.models.settings import LEARNED, defaults, suited, supports
 from appca.runs.home import hold_threads, home
-from appca.runs.run import (
-    LEARNED,
-    MODELS,
-    FitResult,
-    RunConfig,
-    RunInfo,
-    defaults,
-    estimator_class,
-    suited,
-)
+from appca.runs.run import MODELS, FitResult, RunConfig, RunInfo, estimator_class
 from appca.storage import files
 from appca.storage.identity import digest_of
 from appca.words import InputError, counted, shortened, storing

@@ -34,11 +34,9 @@ HELP = {
     "max_rows": "Of more rows a random sample is used.",
 }
 WHY_HELD_OUT = (
-    "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others; "
-    "preprocessing is learned from the fitted part alone. Cells are compared fold by fold. If the "
-    "best cell lies inside the grid, the smallest choice within one standard error of it is "
-    "suggested. Where the likelihood rises to the edge, as on most real data, L is yours to "
-    "choose, and K is the elbow: before it a component gains more than on average, after it less."
+    "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others. "
+    "Inside the grid the smallest choice within one standard error of the best is suggested. If "
+    "the likelihood rises to the edge, you choose L, and K is the elbow of the curve."
 )
 
 
@@ -255,14 +253,10 @@ RIVALS = {
 }
 WHY = (
     "Every model is fitted to the same seven tenths of the rows and scored on the rest by its "
-    "log-likelihood. Differences are taken row by row; a bar is one standard error. Features with "
-    "less than 5% of the mean variance, or that vary in fewer than two rows, are left out for all "
-    "models; a fit keeps them. "
-    "The best variant is proposed where it leads all others by two standard errors. Otherwise the "
-    "paper's model comes first among those that are as good, then a scale per row alone, then the "
-    "variant with the fewest parameters. A model that loses more than 100 nats on one row against "
-    "the paper's, or has noise variances at their floor, is marked; where that decides its mean, "
-    "or more than a fifth are at the floor, another is proposed."
+    "log-likelihood, row by row. Features that hardly vary are left out for all models. The best "
+    "variant is proposed if it leads by two standard errors; otherwise the paper's model comes "
+    "first among equals, then a scale per row, then the fewest parameters. A variant is not "
+    "proposed if a single row or noise variances at their floor decide its number."
 )
 
 
@@ -405,9 +399,8 @@ def _answered(
 
 
 WHY_HIDDEN = (
-    "Some known cells are hidden, every method is fitted without them, and what it puts there is "
-    "compared with the true values: root mean squared error, in units after preprocessing. Ridge "
-    "predicts each column from all others; nearest rows takes the mean of 15 similar rows."
+    "Some known cells are hidden and predicted by each method: root mean squared error, in units "
+    "after preprocessing. Nearest rows takes the mean of 15 similar rows."
 )
 
 

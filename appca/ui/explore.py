@@ -1,6 +1,5 @@
 """The page Explore: bar, canvas and drawer."""
 
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from math import comb
@@ -9,15 +8,15 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.analysis.compare import PAPER, ROW_SCALES, prefers_row_scales
 from appca.analysis.components import farthest
 from appca.analysis.groups import COLOURS, MAP, compare, sentence
 from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
+from appca.jobs.tasks import estimate
 from appca.plots.style import Colour, label_colour, levels
-from appca.runs.fit import estimate_seconds, models_of
+from appca.runs.fit import fits_around_gaps, models_of
 from appca.runs.home import home
 from appca.runs.run import LEARNED, MODELS, RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
@@ -287,14 +286,12 @@ def _far_row(dataset: Dataset, shown: fits.Shown) -> bool:
 def _row_scales(dataset: Dataset, shown: fits.Shown) -> None:
     """Offer a scale per row where held-out rows prefer it; find out in the background."""
     now, can = shown.config, MODELS[shown.config.model].can
-    is_usual = now.model == "aPPCA" and now.parameters["inference"] == "em" and not now.is_extended
+    is_usual = now.model == "aPPCA" and fits_around_gaps(now) and can.is_exact(now.k, now.n_active)
     if not is_usual or dataset.missing is not None or dataset.n_rows < LEAST_CHECKED:
         return
-    scaled = replace(now, parameters=now.parameters | {"row_scale": LEARNED})
-    rows, check, no = min(dataset.n_rows, MOST_COMPARED), models_of(now), f"{dataset.digest} scales"
-    seconds = estimate_seconds(rows, dataset.n_features, scaled)
-    is_soon = can.is_exact(now.k, now.n_active) and seconds < CHECK_SECONDS
-    if not is_soon or {check.id, no} & fits.declined():
+    check, no = models_of(now), f"{dataset.digest} scales"
+    seconds = sum(estimate(check, dataset.n_rows, dataset.n_features)[:2])
+    if seconds > CHECK_SECONDS or {check.id, no} & fits.declined():
         return
     measured = check.measured(home())
     if not measured.keys() >= {PAPER, ROW_SCALES}:

@@ -8,7 +8,17 @@ import streamlit as st
 from appca.jobs.queue import JobStatus
 from appca.runs.run import MODELS, RunConfig
 from appca.storage.identity import ID_DIGITS
-from appca.ui import STATIC, arrivals, fits, kit, services, state, streamlit_internals, warm_up
+from appca.ui import (
+    STATIC,
+    arrivals,
+    diagnostics,
+    fits,
+    kit,
+    services,
+    state,
+    streamlit_internals,
+    warm_up,
+)
 from appca.ui.kit import JOB_TITLES, LINE, NOTE, ending, markdown, nats_per_row, press, tag, words
 from appca.ui.streamlit_internals import base
 from appca.words import InputError, about, counted, percent
@@ -16,7 +26,6 @@ from appca.words import InputError, about, counted, percent
 LOGO, ICON = ((STATIC / f"{name}.svg").read_text("utf-8") for name in ("logo", "icon"))
 POLL_SECONDS = 0.5
 SHOWN = "status_shown"  # in `st.session_state`: the fit on screen if a slider moves
-NATS = "Nats per row: the mean log-likelihood of a row under the fit; higher is better."
 FURTHER = 10  # times the iterations
 
 
@@ -43,12 +52,13 @@ def _announced() -> list[JobStatus]:
 
 
 def _outcome(shown: fits.Shown | None) -> None:
-    said, improving = "Not fitted yet", shown is not None and kit.still_improves(shown)
+    said, told, improving = "Not fitted yet", "", shown is not None and kit.still_improves(shown)
     if shown is not None:
         imported = " · imported" if shown.config.imported is not None else ""
-        said = f"{ending(shown)} · {nats_per_row(shown.info)}{imported}"
+        said = diagnostics.in_short(state.current_dataset(), shown) + imported
+        told = f"{ending(shown)}. Log-likelihood: {nats_per_row(shown.info)}; higher is better."
     css = "ca-outcome ca-improving" if improving else "ca-outcome"
-    st.html(tag("div", words(said), css, role="status", title=NATS))
+    st.html(tag("div", words(said), css, role="status", title=told))
     if improving:
         more = FURTHER * state.config().parameters["max_iter"]
         act = partial(state.set_parameters, max_iter=more)

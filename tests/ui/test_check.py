@@ -17,13 +17,15 @@ from appca.data.store import DatasetStore
 from appca.jobs.tasks import QualityConfig
 from appca.runs.fit import fit_run, models_of
 from appca.runs.home import home
+from appca.runs.numbering import ComponentNumbers
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Run, RunStore
-from appca.ui import compare, diagnostics, state
+from appca.ui import compare, diagnostics, explore, state
 from appca.ui.choose import filled_csv, verdict
 from appca.words import percent
 from tests.models.synthetic import planted
 from tests.ui.conftest import address, charts, find, go, healthy, html, keys, stored_run, told
+from tests.ui.conftest import run_of as shown_run
 
 PAGE, START, TRUST = "check/choose", "grid_start", "check/trust"
 
@@ -160,6 +162,27 @@ def test_which_model_is_asked_answered_with_doubts_and_taken(start, jobs):
     assert (chosen["noise"], chosen["row_scale"], chosen["n_active"]) == ("feature", "learned", 2)
     assert app.button(key="models_use").disabled
     assert sum("in use" in name for name in find(app.selectbox, "Variant").options) == 1
+
+
+@pytest.mark.parametrize("gain", [3.0, 0.0])
+def test_row_scales_are_offered_if_they_are_better(start, table, jobs, monkeypatch, gain):
+    monkeypatch.setattr(explore, "CHECK_SECONDS", 60.0)
+    app = healthy(start("explore", data=table, k="4", l="2"))
+    (job,) = jobs.active()
+    assert (job.kind, job.asked, job.spec["most"]) == ("models", False, 2)
+    assert jobs.pauses[-1] > 1.0, "after the first picture"
+    assert "Comparing models" not in html(app), "nobody has asked for it"
+    measured_which_model(app, scale=gain)
+    jobs.end(job.id, "done")
+    page = told(healthy(app.run()))
+    assert ("row_scales" in keys(app), "−97.0, not −100.0 nats each" in page) == (gain > 0,) * 2
+    if gain:
+        numbers = ComponentNumbers(home())
+        before = numbers.rename(shown_run(app), 1, "slant")
+        now = shown_run(healthy(app.button(key="row_scales").click().run()))
+        assert now.config.parameters["row_scale"] == "learned"
+        assert numbers.of_run(now).names == before.names
+        assert "row_scales" not in keys(app)
 
 
 def test_a_learned_number_is_said_and_taken_back_to_the_same_comparison(start):
