@@ -59,9 +59,8 @@ class _Job:
     @property
     def now(self) -> JobStatus:
         """The status, whose seconds left pass while a piece of the work takes long."""
-        left = self.status.seconds_left
-        passed = time.monotonic() - self.heard
-        return self.status._replace(seconds_left=None if left is None else max(left - passed, 0.0))
+        left, passed = self.status.seconds_left, time.monotonic() - self.heard
+        return self.status._replace(seconds_left=left and max(left - passed, 0.0))
 
     def hear(self, news: dict[str, Any]) -> None:
         """Take in what a worker tells; see `appca.jobs.tasks.Context`."""
@@ -107,10 +106,8 @@ class Jobs:
     ) -> str:
         """Queue a job and return its id; one that is not over and has the same key is joined.
 
-        `kind` is a key of `appca.jobs.worker.KINDS`, `spec` what its handler wants, JSON-able. The
-        `key` is by default made of both. The job waits `after` seconds first, when it should stay
-        out of the way of something shorter. One that nobody has `asked` for can be left.
-
+        `kind` is a key of `appca.jobs.worker.KINDS`, `spec` its JSON, `key` by default made of
+        both. The job waits `after` seconds first. One that nobody has `asked` for can be left.
         Raises InputError when the app is being closed.
         """
         key = key or digest_of({"kind": kind, "spec": spec})
@@ -160,7 +157,7 @@ class Jobs:
                 del self._over[job_id]
 
     def keep(self, job_id: str) -> bool:
-        """Ask a running fit to stop and store what it has; whether there was one to ask."""
+        """Ask a running fit to stop and store what it has; whether there was one."""
         with self._lock:
             job = self._find(job_id)
             if job is None or job.worker is None or job.status.kind != "fit":
@@ -254,8 +251,7 @@ class Jobs:
             with suppress(OSError):
                 self.log.parent.mkdir(parents=True, exist_ok=True)
                 printed = opened.enter_context(self.log.open("ab"))
-            # Ctrl-C in the terminal is for the server. A session of its own would have a share of
-            # the processor of its own, whatever its niceness.
+            # Ctrl-C is for the server; a new session would have a share of the processor.
             return Child(self._command, environment(threads()), stderr=printed, process_group=0)
 
     def _sweep(self) -> None:

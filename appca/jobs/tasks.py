@@ -1,7 +1,6 @@
 """Kinds of jobs: fit, map, download, grids, comparison of methods, studies.
 
-A comparison of methods fits all to four fifths of the rows and scores the rest; neighbours are those
-among the fitted rows.
+A comparison of methods fits all to four fifths of the rows and scores the rest.
 """
 
 import math
@@ -40,7 +39,8 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.1  # seconds between two news: enough for an eye, nothing beside a fit
 _LEAST_SHARE = 0.02  # done before the time left is guessed
-_RECENT, _PRIOR = 3.0, 1.0  # seconds of the last pieces, and of what a table expects
+_RECENT = 3.0  # seconds of the last pieces
+_PRIOR, _FIRST_SHARE = 1.0, 0.008  # seconds and share of work that weigh as much as a table
 _WINDOW = 10  # iterations over which EM judges its gain
 _SAMPLING = ("burn-in", "draws")
 _REFINED, _FIT = 0.1, 0.45  # where on the bar the stages of EM after the screening begin
@@ -51,8 +51,7 @@ _FITTED = 0.9  # the remainder: description and storage
 class Context:
     """The job a handler works on, below `home`.
 
-    `tell` gets news: stage, fraction, iteration, seconds_left, and new points of the curve. `stops`
-    says whether a fit should end with what it has.
+    `tell` gets its progress and new points of the curve; `stops` says whether a fit should end.
     """
 
     def __init__(
@@ -126,10 +125,10 @@ class Paced:
         passed, gained = now - past[0][0], share - past[0][1]
         if pace is None:
             return (1 - share) * passed / gained if gained > _LEAST_SHARE else None
-        measured, weight = pace, passed / (passed + _PRIOR)
         if passed > 0 and gained > 0:
-            measured = passed / gained
-        return float((1 - share) * measured**weight * pace ** (1 - weight))
+            weight = passed / (passed + _PRIOR) * gained / (gained + _FIRST_SHARE)
+            pace *= float((passed / gained / pace) ** weight)
+        return (1 - share) * pace
 
 
 class FitProgress:
@@ -248,15 +247,16 @@ def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 def map_seconds(n_rows: int, n_features: int) -> dict[str, float]:
     """Guess the seconds of every stage of a map; its code is compiled once a worker."""
-    near, trusted = (1e-10 * n**2 * (n_features + 20) for n in (n_rows, min(n_rows, EXACT)))
+    epochs, compared = 500 if n_rows <= 10_000 else 200, min(n_rows, EXACT)
+    near, trusted = (1e-10 * n**2 * (n_features + 20) for n in (n_rows, compared))
     load, compiled = (0.1, 0.3) if "umap" in sys.modules else (3.0, 12.0)
     return {
         "preprocessing": 0.1,
         "finding neighbours": 0.1 + near,
         "loading UMAP": load,
         "preparing the layout": compiled + 1e-4 * n_rows,
-        "laying out": 0.5 + 7e-4 * n_rows,
-        "comparing the neighbours of rows": 0.1 + 2 * trusted,
+        "laying out": 3.5e-6 * epochs * n_rows,
+        "comparing the neighbours of rows": 3e-4 * compared + 2 * trusted,
     }
 
 
@@ -325,10 +325,7 @@ def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Measure the remainder of a campaign: its settings as dict -> ``{kind: id}``.
-
-    With "most" only its first steps are measured.
-    """
+    """Measure a campaign, or its first "most" steps: settings as dict -> ``{kind: id}``."""
     said, most = spec.keys() - {"key", "most"}, spec.get("most")
     config = CAMPAIGNS[kind].from_dict({name: spec[name] for name in said})
     dataset = context.dataset(config.dataset)
@@ -389,9 +386,9 @@ class MethodWork(NamedTuple):
 class QualityConfig(Campaign):
     """Settings of a comparison of methods by the neighbours they keep.
 
-    `run` is a `RunConfig` as dict. The other methods have `k` components, of which a row uses
-    `n_active` where they can choose. `rows` is the size of the random sample, None for all. A method
-    that takes longer than `seconds` stops early or is left out.
+    `run` is a `RunConfig` as dict. Others have `k` components, of which a row uses `n_active` where
+    they can choose. `rows` is the size of a random sample, None for all. A method that takes longer
+    than `seconds` stops early or is left out.
     """
 
     folder: ClassVar[str] = "quality"
@@ -448,8 +445,8 @@ def measured(
 ) -> dict[str, Any]:
     """Fit one method and measure it.
 
-    The line has the fields of `MethodWork`, note, seconds, n_neighbors, `MEASURES` (of the rows held
-    out; nats per row, errors per feature) and `NEAR` as [value, standard error]; else None.
+    The line has key, title, size, used, note, seconds, n_neighbors, `MEASURES` of the rows held out
+    (nats per row, errors per feature) and `NEAR` as [value, standard error], or None.
     """
     line: dict[str, Any] = dict.fromkeys((*MEASURES, *NEAR)) | method._asdict()
     line |= {"note": "", "seconds": None, "n_neighbors": k}
@@ -507,10 +504,7 @@ def split_of(dataset: Dataset, config: QualityConfig) -> Split:
     Raises InputError when there are too few rows.
     """
     if dataset.n_rows < LEAST_ROWS:
-        msg = (
-            f"A comparison needs at least {LEAST_ROWS} rows, because a fifth is held out; "
-            f"this data set has {dataset.n_rows}."
-        )
+        msg = f"A comparison needs at least {LEAST_ROWS} rows; this data set has {dataset.n_rows}."
         raise InputError(msg)
     kept, out = rows_of(dataset, config)
     train = dataset.take(kept)

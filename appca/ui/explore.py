@@ -202,10 +202,7 @@ SPLIT, MOVED = "split", "sizes_moved"
 MOST_OF_A_ROW = 0.5  # of the variance, beyond which the picture shows that row alone
 LEAST_ROWS = 10  # of which one can be left out
 LEAST_CHECKED, CHECK_SECONDS = 100, 30.0  # rows, and the longest check that nobody asks for
-OF_ROW_SCALES = (
-    "Row n then has u times the variance of noise and scores. Fitted to seven tenths of at most "
-    "3,000 rows and scored on the rest; the lead is above two standard errors."
-)
+OF_ROW_SCALES = "On three tenths of at most 3,000 rows; the lead is above two standard errors."
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = STATIC / "explore.css"
 

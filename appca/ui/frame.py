@@ -8,17 +8,8 @@ import streamlit as st
 from appca.jobs.queue import JobStatus
 from appca.runs.run import MODELS, RunConfig
 from appca.storage.identity import ID_DIGITS
-from appca.ui import (
-    STATIC,
-    arrivals,
-    diagnostics,
-    fits,
-    kit,
-    services,
-    state,
-    streamlit_internals,
-    warm_up,
-)
+from appca.ui import STATIC, arrivals, fits, kit, services, state, streamlit_internals, warm_up
+from appca.ui.diagnostics import in_short
 from appca.ui.kit import JOB_TITLES, LINE, NOTE, ending, markdown, nats_per_row, press, tag, words
 from appca.ui.streamlit_internals import base
 from appca.words import InputError, about, counted, percent
@@ -55,7 +46,7 @@ def _outcome(shown: fits.Shown | None) -> None:
     said, told, improving = "Not fitted yet", "", shown is not None and kit.still_improves(shown)
     if shown is not None:
         imported = " · imported" if shown.config.imported is not None else ""
-        said = diagnostics.in_short(state.current_dataset(), shown) + imported
+        said = in_short(state.current_dataset(), shown) + imported
         told = f"{ending(shown)}. Log-likelihood: {nats_per_row(shown.info)}; higher is better."
     css = "ca-outcome ca-improving" if improving else "ca-outcome"
     st.html(tag("div", words(said), css, role="status", title=told))
