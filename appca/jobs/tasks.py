@@ -212,7 +212,7 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     present = store.renew(config.id, name, origin)
     if present is not None:
         return {"run": present.id}
-    dataset, fitted = _prepared(config, context)
+    dataset, fitted = _prepared(config, context, partial(estimate_seconds, config=config))
     tol = config.parameters.get("tol", TOL) * dataset.n_rows  # PPCA climbs, but has no such setting
     incomplete = len(dataset.incomplete_rows)
     seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config, incomplete=incomplete)
@@ -228,7 +228,7 @@ def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     config = EmbeddingConfig.from_dict(spec)
     store = EmbeddingStore(context.home)
     if store.get(config.id) is None:
-        dataset, fitted = _prepared(config, context)
+        dataset, fitted = _prepared(config, context, lambda *n: sum(map_seconds(*n).values()))
         run = RunStore(context.home).get(config.run) if config.run else None
         scores = run.fitted.scores if run else None
         stages = map_seconds(dataset.n_rows, dataset.n_features)
@@ -249,20 +249,24 @@ def map_seconds(n_rows: int, n_features: int) -> dict[str, float]:
     """Guess the seconds of every stage of a map; its code is compiled once a worker."""
     epochs, compared = 500 if n_rows <= 10_000 else 200, min(n_rows, EXACT)
     near, trusted = (1e-10 * n**2 * (n_features + 20) for n in (n_rows, compared))
-    load, compiled = (0.1, 0.3) if "umap" in sys.modules else (3.0, 12.0)
+    is_warm = "umap" in sys.modules
+    load, loaded, compiled = (0.1, 0.1, 0.3) if is_warm else (1.5, 3.0, 12.0)
     return {
-        "preprocessing": 0.1,
+        "preprocessing": load,
         "finding neighbours": 0.1 + near,
-        "loading UMAP": load,
+        "loading UMAP": loaded,
         "preparing the layout": compiled + 1e-4 * n_rows,
         "laying out": 3.5e-6 * epochs * n_rows,
         "comparing the neighbours of rows": 3e-4 * compared + 2 * trusted,
     }
 
 
-def _prepared(config: RunConfig | EmbeddingConfig, context: Context) -> tuple[Dataset, Fitted]:
+def _prepared(
+    config: RunConfig | EmbeddingConfig, context: Context, expected: Callable[[int, int], float]
+) -> tuple[Dataset, Fitted]:
     dataset = context.dataset(config.dataset)
-    context.report("preprocessing", 0.0)
+    seconds = expected(dataset.n_rows, dataset.n_features)
+    context.report("preprocessing", 0.0, seconds_left=seconds)
     options = Preprocessing.from_dict(config.preprocessing)
     return dataset, options.fit(dataset.X, missing=dataset.missing)
 

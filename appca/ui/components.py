@@ -136,15 +136,16 @@ def _select(dataset: Dataset, shown: Shown, which: str) -> None:
 
 
 def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
-    """Return a component's picture and its weights as HTML, one of which is empty."""
+    """Return a component's picture, and its weights or the ends of its axis, as HTML."""
     every = kept(
         f"patterns-{shown.key}",
         lambda: components.patterns(shown.fitted, plots.picture_shape(dataset)),
     )
-    picture = picture_of(every[k], dataset, dark=is_dark())
+    picture, names = picture_of(every[k], dataset, dark=is_dark()), dataset.column_names
     if picture is None:
         return "", loadings(every[k], dataset.feature_names)
-    return tag("img", "", src=data_uri(picture), alt=f"Component {k + 1}"), ""
+    axis = "" if dataset.image_shape else tag("div", words(f"{names[0]} – {names[-1]}"), "ca-quiet")
+    return tag("img", "", src=data_uri(picture), alt=f"Component {k + 1}"), axis
 
 
 def _top(shown: Shown, k: int, share: float, meant: str | None = None) -> str:
