@@ -187,7 +187,7 @@ def test_a_map_is_given_the_trust_of_its_rows_by_its_own_neighbours(tmp_path):
     trusted = with_trust(dataset, config, store, laid_out, fitted, lambda *at: told.append(at))
     rows = trust(fitted.transform(dataset.X), laid_out.coordinates, n_neighbors=8)
     np.testing.assert_allclose(trusted.trust, np.column_stack(rows), atol=1e-6)
-    assert told[-1] == ("comparing the neighbours of rows", 1.0), "the bar of the map stays full"
+    assert told[-1] == ("comparing the neighbours of rows", 0.0), "as the map's last stage begins"
     store.save(config, trusted)
     stored = store.get(config.id)
     np.testing.assert_array_equal(stored.trust, trusted.trust)
