@@ -14,7 +14,6 @@ from appca.analysis.groups import COLOURS, MAP, compare, sentence
 from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
-from appca.jobs.tasks import estimate
 from appca.plots.style import Colour, label_colour, levels
 from appca.runs.fit import fits_around_gaps, models_of
 from appca.runs.home import home
@@ -282,6 +281,8 @@ def _far_row(dataset: Dataset, shown: fits.Shown) -> bool:
 
 def _row_scales(dataset: Dataset, shown: fits.Shown) -> None:
     """Offer a scale per row where held-out rows prefer it; find out in the background."""
+    from appca.jobs.tasks import estimate  # after the first picture
+
     now, can = shown.config, MODELS[shown.config.model].can
     is_usual = now.model == "aPPCA" and fits_around_gaps(now) and can.is_exact(now.k, now.n_active)
     if not is_usual or dataset.missing is not None or dataset.n_rows < LEAST_CHECKED:
@@ -298,8 +299,7 @@ def _row_scales(dataset: Dataset, shown: fits.Shown) -> None:
         then, before = (fixed(values.mean(), 1) for values in held_out)
         text = f"A scale per row describes held-out rows better: {then}, not {before} nats each"
         st.markdown(f"**Rows differ in scale.** {text}", help=OF_ROW_SCALES)
-        take = partial(state.set_parameters, row_scale=LEARNED)
-        press("Use row scales", "row_scales", take)
+        press("Use row scales", "row_scales", partial(state.set_parameters, row_scale=LEARNED))
         press("Not now", "row_scales_not", fits.declined().add, no, type="tertiary")
 
 

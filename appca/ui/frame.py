@@ -9,7 +9,6 @@ from appca.jobs.queue import JobStatus
 from appca.runs.run import MODELS, RunConfig
 from appca.storage.identity import ID_DIGITS
 from appca.ui import STATIC, arrivals, fits, kit, services, state, streamlit_internals, warm_up
-from appca.ui.diagnostics import in_short
 from appca.ui.kit import JOB_TITLES, LINE, NOTE, ending, markdown, nats_per_row, press, tag, words
 from appca.ui.streamlit_internals import base
 from appca.words import InputError, about, counted, percent
@@ -43,6 +42,8 @@ def _announced() -> list[JobStatus]:
 
 
 def _outcome(shown: fits.Shown | None) -> None:
+    from appca.ui.diagnostics import in_short  # after the first picture
+
     said, told, improving = "Not fitted yet", "", shown is not None and kit.still_improves(shown)
     if shown is not None:
         imported = " · imported" if shown.config.imported is not None else ""

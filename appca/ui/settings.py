@@ -8,7 +8,6 @@ import streamlit as st
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
-from appca.jobs.tasks import map_seconds
 from appca.models.settings import LEARNED
 from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
@@ -149,6 +148,8 @@ def trust_sentence(trust: np.ndarray) -> str:
 
 def offer(dataset: Dataset, shown: Shown) -> None:
     """Draw the progress of the map, or the button that starts it."""
+    from appca.jobs.tasks import map_seconds  # after the first picture
+
     config = config_of(dataset, shown.config)
     if config is None:
         st.caption(f"A map needs {LEAST_ROWS} rows or more.")
