@@ -462,9 +462,8 @@ def _variance(dataset: Dataset, shown: Shown, classes: Classes | None, sets: Set
     of = ("explains", "variance", "none")
     chart(popularity_map(np.roll(values, -1, 1), lines, [*named, "no component"], of), "variance")
     st.caption(
-        f"{counted(len(rows), 'row')}. Each line adds up to 100%; the last column is what no "
-        "component explains. Variance is the squared distance from the model's mean. A share is "
-        "below 0 where a component moves rows away from the data."
+        f"{counted(len(rows), 'row')}. Each line adds up to 100%. A share is below 0 where a "
+        "component moves rows away from the data."
     )
 
 

@@ -139,10 +139,9 @@ SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "�
 
 def _components(dataset: Dataset, shown: Shown) -> None:
     st.caption(
-        "Mean and standard deviation over the draws, matched in order and sign. A weight within "
-        "two standard deviations of 0 has no sure sign, so name no component after it: its bar is "
-        "hollow, its pixel blank. |cos| says how parallel the draws are to the component: 1 is the "
-        "same direction, 0 a right angle."
+        "Mean and standard deviation over the draws, matched in order and sign. A hollow bar or "
+        "blank pixel is a weight without a sure sign: within two standard deviations of 0. |cos| "
+        "is 1 where draws have the direction of the component."
     )
     html = kept(f"draws-{shown.key}", lambda: cards(shown.fitted, dataset))
     tall = len(shown.fitted.components) > MANY
