@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 INTERVAL = 0.1  # seconds between two news: enough for an eye, nothing beside a fit
 _LEAST_SHARE = 0.02  # done before the time left is guessed
 _RECENT = 2.0  # seconds of the last pieces
-_PRIOR, _FIRST_SHARE = 0.5, 0.004  # seconds and share of work that weigh as much as a table
+_PRIOR, _FIRST_SHARE = 0.5, 0.003  # seconds and share of work that weigh as much as a table
 _WINDOW = 10  # iterations over which EM judges its gain
 _SAMPLING = ("burn-in", "draws")
 _REFINED, _FIT = 0.1, 0.45  # where on the bar the stages of EM after the screening begin
