@@ -24,10 +24,9 @@ def serve(
 ) -> None:
     """Answer requests from the standard input until it ends, or the asking process is gone.
 
-    The process ends then at once, in the middle of a request if need be: nothing outlives a parent
-    that was killed. `work` gets a request and what tells news of it, and returns the answer; all
-    are JSON-able, numbers of NumPy among them. `prepare` runs once, before the first request.
-    `niceness` says by how much others go first.
+    The process then ends at once, even within a request. `work` gets a request and a function that
+    tells news of it, and returns the answer; all are JSON-able, numbers of NumPy among them.
+    `prepare` runs once, before the first request. `niceness` says by how much others go first.
     """
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever prints must not be taken for an answer
@@ -80,11 +79,7 @@ def environment(threads: int, **more: str) -> dict[str, str]:
 
 
 def start_compiler(modules: Sequence[str]) -> "subprocess.Popen[bytes]":
-    """Have modules compile ahead, in a process of the lowest priority: nobody waits for it.
-
-    A compiler holds the interpreter's lock, and what it makes is kept on disk for the server and
-    its workers. Where it is there already the process ends within two seconds.
-    """
+    """Compile modules in a process of the lowest priority; the code is kept on disk."""
     code = (
         "import gc, os, sys; from importlib import import_module\n"
         "gc.disable()\n"  # a tenth of the time

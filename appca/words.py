@@ -15,9 +15,7 @@ UNKNOWN = "–"  # where there is no number
 def percent(share: float, digits: int = 0) -> str:
     """Return a share in percent: "28%", or "28.5%" with one digit.
 
-    Only none and all are "0%" and "100%": what rounding would make one of them is said to be
-    under or over the last that can be written, such as "under 0.1%".
-    Shares below 0 or above 1, such as a change, are written as they are.
+    Only none and all are "0%" and "100%"; near them it is "under 0.1%" or so.
     """
     if not isfinite(share):
         return UNKNOWN
@@ -88,8 +86,7 @@ _JOINER = "\u200d"  # between the parts of an emoji; nothing else that is not se
 def shortened(text: object, limit: int = 40) -> str:
     """Cut a text from a file to what fits into a sentence, on one line.
 
-    Signs that are not seen, or that turn the direction of what follows, are shown as "�": a name
-    must not change how the sentence around it reads.
+    Signs that are not seen, or that turn the direction of a text, are shown as "�".
     """
     flat = " ".join(str(text).split())
     return printable(flat if len(flat) <= limit else flat[: limit - 1] + "…")
@@ -111,11 +108,7 @@ def capital(name: str) -> str:
 
 
 def is_text(column: np.ndarray) -> bool:
-    """Whether every character of an array's texts is valid; true for other arrays.
-
-    NumPy takes any 32 bits of a file for a character, and Python then fails on those above
-    U+10FFFF; halves of surrogate pairs cannot be written as UTF-8.
-    """
+    """Whether every character of an array's texts exists and can be written as UTF-8."""
     if column.dtype.kind != "U" or not column.size * column.dtype.itemsize:
         return True
     native = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).reshape(-1)
@@ -143,8 +136,7 @@ EXTRAS = {  # package, as it is imported, to the extra of `pip install` that bri
 class InputError(ValueError):
     """A refusal in one sentence: the input, the rule, and what to do instead.
 
-    `report` is what was read of a file before it was refused (see `appca.data.readers.read`), so
-    that a page can show it beside the sentence.
+    `report` is what `appca.data.readers.read` has read of a file before it was refused.
     """
 
     def __init__(self, message: str, report: dict[str, Any] | None = None) -> None:
@@ -171,8 +163,7 @@ def unknown(
 ) -> UnknownNameError:
     """Return “There is no column “hight”; the nearest is “height”, and there are ….”.
 
-    `kind` is what the name should be of, "column" or "array". `place` is where it should be, such
-    as " in “file.npz”", and `choice` stands instead of a list of the known names.
+    `kind` is "column" or so, `place` such as " in “file.npz”"; `choice` replaces the list of names.
     """
     names = list(map(str, choices))
     text = str(wanted).casefold()

@@ -45,9 +45,13 @@ class Campaign(Recorded):
         dataset: Dataset,
         home: Path,
         report: Callable[[int, float], object] = lambda _place, _share: None,
+        most: int | None = None,
     ) -> None:
-        """Measure every step that the journal lacks; `report` gets its place and the share done."""
-        done, steps, journal = self.records(home), self.steps(), self.journal(home)
+        """Measure the steps that the journal lacks, or those of the first `most`.
+
+        `report` gets the place of a step and the share of it that is done.
+        """
+        done, steps, journal = self.records(home), self.steps()[:most], self.journal(home)
         places = [place for place, step in enumerate(steps) if step not in done]
         if not places:
             return

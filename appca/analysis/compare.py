@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import product
+from itertools import compress, product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -286,9 +286,12 @@ SWITCHES: dict[str, dict[str, str]] = {  # each extension of the paper's model, 
     "scale": {"row_scale": "learned"},
     "number": {"n_active": "learned"},
 }
+_CHOICES = product((False, True), repeat=len(SWITCHES))
 VARIANTS = tuple(
-    "+".join(name for name, on in zip(SWITCHES, chosen, strict=True) if on) or PAPER
-    for chosen in product((False, True), repeat=len(SWITCHES))
+    sorted(
+        ("+".join(compress(SWITCHES, chosen)) or PAPER for chosen in _CHOICES),
+        key=lambda name: name not in (PAPER, ROW_SCALES),  # compared alone beside a first picture
+    )
 )
 MIXTURES: dict[str, dict[str, Any]] = {  # settings of `MixtureOfFactorAnalysers`
     "mixture": {},
@@ -454,6 +457,17 @@ def difference(first: RivalProjection, second: RivalProjection) -> tuple[float, 
     """Return the mean of the rows' differences in log-likelihood, and its standard error."""
     gaps = np.asarray(first.log_likelihood) - np.asarray(second.log_likelihood)
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
+
+
+def prefers_row_scales(fits: dict[str, RivalProjection]) -> bool:
+    """Whether row scales are better than the paper's model, by `CLEAR` standard errors.
+
+    False as well where that cannot be concluded: a fit was stopped, or its number is not reliable.
+    """
+    line = next((line for line in ranked_models(fits) if line.key == ROW_SCALES), None)
+    if line is None or any("stopped" in fits[key].note for key in (PAPER, ROW_SCALES)):
+        return False
+    return line.is_reliable and line.nats > CLEAR * line.error
 
 
 def advise(lines: list[Ranked]) -> ModelAdvice | None:

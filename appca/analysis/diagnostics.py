@@ -285,7 +285,7 @@ def of_halves(halves: Stability | None) -> list[Check]:
             f"Only {kept} of {counted(K, 'component')} return when half of the rows are fitted "
             f"(|cos| from {least}, should be {RECOVERED}): do not name them; lower K or add rows."
         )
-    checks.append(Check(level, f"{kept} of {K} return", why))
+    checks.append(Check(level, f"{kept} of {counted(K, 'component')} return", why))
     if more > CLEAR * its_error:
         by = f"{fixed(more)} ± {fixed(its_error)} nats"
         why = f"One more component per row describes held-out rows better, by {by} each: raise L."
@@ -300,7 +300,7 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     clear = Check("good", "Choices clear", why)
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: lower K or L, and do not count rows per panel."
-        clear = Check("doubtful", "Choices unsure", why)
+        clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
     if not repeated:
         return [clear, Check("good", "No repeated rows", "Every row is different.")]
     why = f"{repeated:,} rows repeat an earlier one and make the fit look surer: leave them out."

@@ -122,7 +122,7 @@ def with_trust(
         return embedding
     X = fitted.transform(dataset.X)
     near = store.neighbours(config, X, report)
-    report("comparing the neighbours of rows", 1.0)
+    report("comparing the neighbours of rows", 0.0)
     rows = trust(X, embedding.coordinates[:, :2], n_neighbors=k)
     shown = np.ascontiguousarray(near.indices[:, 1 : 1 + LINES], np.int32)
     return embedding._replace(trust=np.column_stack(rows).astype(np.float32), near=shown)

@@ -60,7 +60,6 @@ def nearest_rows(
 
 
 _JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part
-_NEIGHBOURS_END = 0.3  # share of the progress bar
 MOST_BYTES = 500_000_000  # stored neighbours; 15 of 70,000 rows take 8 MB
 NEIGHBOUR_FILES = "neighbours-*.npz"
 
@@ -138,9 +137,7 @@ class EmbeddingStore:
         stored = files.read_cached(self.folder / f"{name}.npz")
         if stored is not None and set(Neighbours._fields) == set(stored):
             return Neighbours(**stored)
-        neighbours = nearest_rows(
-            X, of.n_neighbors, lambda stage, share: report(stage, _NEIGHBOURS_END * share)
-        )
+        neighbours = nearest_rows(X, of.n_neighbors, report)
         file = self._write(name, of.dataset, neighbours._asdict())
         files.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=file)
         return neighbours
@@ -162,6 +159,7 @@ def embed(
 ) -> Embedding:
     """Lay out all rows by UMAP. Call it in a worker process only.
 
+    `report` gets stages, in the order of `jobs.tasks.map_seconds`, and the share done of each.
     The store keeps the neighbours. The start "appca" needs the `scores` (N, K) of its run. `fitted`
     is the preprocessing if it is known. Raises InputError when there are too few rows or scores.
     """
@@ -179,13 +177,12 @@ def embed(
     fitted = fitted or Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
     X = fitted.transform(dataset.X)
     near = store.neighbours(config, X, report)
-    report("preparing the layout", _NEIGHBOURS_END)
 
     def told(text: str) -> None:
         """Read epochs from umap-learn's progress bar, its only hook."""
         if match := re.search(r"(\d+)/(\d+)", text):
             share = int(match[1]) / max(int(match[2]), 1)
-            report("laying out", _NEIGHBOURS_END + (1 - _NEIGHBOURS_END) * share)
+            report("laying out", share)
 
     bar: dict[str, Any] = {"file": SimpleNamespace(write=told, flush=lambda: None)}
     bar |= {"bar_format": "{n}/{total} ", "mininterval": 0.2, "disable": False}
@@ -196,9 +193,11 @@ def embed(
     with warnings.catch_warnings():
         # What it would warn of is meant: one thread with a seed, no search index, no new rows.
         warnings.simplefilter("ignore")
+        report("loading UMAP", 0.0)
         with naming_extra():
             from umap import UMAP
 
+        report("preparing the layout", 0.0)
         places = UMAP(init=init, **options).fit_transform(X)
     return Embedding(np.ascontiguousarray(places, dtype=np.float32))
 

@@ -239,7 +239,7 @@ def _of_rows(dataset: Dataset, usage: Usage, of_a_row: OfARow) -> Scene:
         "colourings": colours,
         "hover": hover,
         "sheets": None if sheets is None else sheets.header,
-        "words": {"row": noun, "rows": f"{noun}s"},
+        "words": {"row": noun, "rows": f"{noun}s", "first": int(dataset.ids[0] != "0")},
     }
     return Scene(meta, buffers | texts, sheets, None)
 

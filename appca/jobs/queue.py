@@ -54,10 +54,17 @@ class _Job:
     thread: threading.Thread | None = None  # waits for its end; None before it starts
     worker: Child | None = None  # process that runs it
     points_of: int = -1  # number of the stage whose curve is known
+    heard: float = 0.0  # when there were news, by the monotonic clock
+
+    @property
+    def now(self) -> JobStatus:
+        """The status, whose seconds left pass while a piece of the work takes long."""
+        left, passed = self.status.seconds_left, time.monotonic() - self.heard
+        return self.status._replace(seconds_left=left and max(left - passed, 0.0))
 
     def hear(self, news: dict[str, Any]) -> None:
         """Update the status from a message of the worker; see `appca.jobs.tasks.Context`."""
-        curve = list(self.status.curve)
+        curve, self.heard = list(self.status.curve), time.monotonic()
         for stage, iteration, value in news.pop("points"):
             if stage != self.points_of:
                 self.points_of, curve = stage, []
@@ -99,10 +106,8 @@ class Jobs:
     ) -> str:
         """Queue a job and return its id; join an unfinished job that has the same key.
 
-        `kind` is a key of `appca.jobs.worker.KINDS`, `spec` the JSON-able input of its handler. The
-        `key` is by default made of both. The job starts after at least `after` seconds, to let
-        shorter work go first. If no person `asked` for it, `leave` can end it.
-
+        `kind` is a key of `appca.jobs.worker.KINDS`, `spec` its JSON, `key` by default made of
+        both. The job waits `after` seconds first. One that no person `asked` for, `leave` can end.
         Raises InputError when the app is being closed.
         """
         key = key or digest_of({"kind": kind, "spec": spec})
@@ -128,12 +133,12 @@ class Jobs:
         """Return how far a job is; None if this server does not know it."""
         with self._lock:
             job = self._find(job_id)
-            return self._over.get(job_id) if job is None else job.status
+            return self._over.get(job_id) if job is None else job.now
 
     def active(self) -> list[JobStatus]:
         """Jobs that run or wait, running ones first."""
         with self._lock:
-            return sorted((job.status for job in self._open), key=lambda job: job.state == "queued")
+            return sorted((job.now for job in self._open), key=lambda job: job.state == "queued")
 
     def cancel(self, job_id: str) -> bool:
         """End a job at once; return whether it existed."""
@@ -246,8 +251,7 @@ class Jobs:
             with suppress(OSError):
                 self.log.parent.mkdir(parents=True, exist_ok=True)
                 printed = opened.enter_context(self.log.open("ab"))
-            # Ctrl-C in the terminal is for the server only. A new session would get an equal share
-            # of the processor, whatever its niceness.
+            # Ctrl-C is for the server; a new session would have a share of the processor.
             return Child(self._command, environment(threads()), stderr=printed, process_group=0)
 
     def _sweep(self) -> None:

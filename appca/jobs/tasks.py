@@ -1,11 +1,10 @@
 """Kinds of jobs: fit, map, download, grids, comparison of methods, studies.
 
-All methods are fitted to four fifths of the rows and asked about the fifth held out; the neighbours
-are those among the rows they were fitted to. A method already measured is not measured again when
-a cancelled job is started again.
+A comparison of methods fits all to four fifths of the rows and scores the rest.
 """
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,8 +18,8 @@ from appca.analysis import compare
 from appca.analysis.campaign import Campaign, FitCampaign, Measure, Report, Step
 from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.analysis.compare import Cap, MaskedConfig, Method, ModelsConfig, RivalProjection, Split
+from appca.analysis.map_quality import EXACT, with_trust
 from appca.analysis.map_quality import quality as compare_neighbours
-from appca.analysis.map_quality import with_trust
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.1  # seconds between two news: enough for an eye, nothing beside a fit
 _LEAST_SHARE = 0.02  # done before the time left is guessed
+_RECENT = 2.0  # seconds of the last pieces
+_PRIOR, _FIRST_SHARE = 0.5, 0.003  # seconds and share of work that weigh as much as a table
 _WINDOW = 10  # iterations over which EM judges its gain
 _SAMPLING = ("burn-in", "draws")
 _REFINED, _FIT = 0.1, 0.45  # where on the bar the stages of EM after the screening begin
@@ -48,10 +49,9 @@ _FITTED = 0.9  # the remainder: description and storage
 
 
 class Context:
-    """The job a handler works on: where things are, how to report, when to stop early.
+    """The job a handler works on, below `home`.
 
-    `home` has the stores. `tell` is told news: stage, fraction, iteration, seconds_left, and the
-    points of the curve since the last news. `stops` says whether a fit is to end with what it has.
+    `tell` gets its progress and new points of the curve; `stops` says whether a fit should end.
     """
 
     def __init__(
@@ -103,38 +103,46 @@ class Context:
 
 
 class Paced:
-    """Reports the share done and guesses the time left from the pace so far.
+    """Reports the share done, and the time left: the share done over the time of the last pieces.
 
-    `end` is how far the work moves the bar; the pace is that of the stage if `by_stage`, else of
-    all since the beginning.
+    `seconds` is what a table expects of the whole; it weighs like a second of measured work.
     """
 
-    def __init__(self, context: Context, *, end: float = 1.0, by_stage: bool = False) -> None:
-        self.context, self.end, self.by_stage = context, end, by_stage
-        self._stage: str | None = None
-        self._began = self._first = 0.0
+    def __init__(self, context: Context, seconds: float | None = None) -> None:
+        self.context, self.seconds, self._began = context, seconds, context.clock()
+        self._past: list[tuple[float, float]] = []
 
     def at(self, stage: str, share: float) -> None:
         """Begin a piece of work."""
-        now, left = self.context.clock(), None
-        if self._stage is None or (self.by_stage and stage != self._stage):
-            self._began, self._first = now, share
-        self._stage = stage
-        gained = share - self._first
-        if gained > _LEAST_SHARE:
-            left = round((now - self._began) * (1 - share) / gained, 1)
-        self.context.report(stage, self.end * share, seconds_left=left)
+        self.context.report(stage, share, seconds_left=self.left(share))
+
+    def left(self, share: float) -> float | None:
+        """Return the seconds left after this share; None if nothing tells."""
+        now, past, pace = self.context.clock(), self._past, self.seconds
+        past.append((now, share))
+        while len(past) > 2 and past[1][0] <= now - max(_RECENT, (now - self._began) / 3):
+            del past[0]
+        passed, gained = now - past[0][0], share - past[0][1]
+        if pace is None:
+            return (1 - share) * passed / gained if gained > _LEAST_SHARE else None
+        if passed > 0 and gained > 0:
+            weight = passed / (passed + _PRIOR) * gained / (gained + _FIRST_SHARE)
+            pace *= float((passed / gained / pace) ** weight)
+        return (1 - share) * pace
 
 
 class FitProgress:
-    """Callback of a fit: reports each iteration, guesses the time left, obeys "stop here and keep".
+    """Callback of a fit: reports each iteration and the time left, obeys "stop here and keep".
 
-    `tol` is the gain over ten iterations, in nats, below which EM stops; `sampled` says whether EM
-    only makes the start of chains.
+    `tol` is in nats over ten iterations; `sampled` if EM only starts chains. A table expects so
+    many `seconds` of the whole.
     """
 
-    def __init__(self, context: Context, tol: float, sampled: bool = False) -> None:
+    def __init__(
+        self, context: Context, tol: float, sampled: bool = False, seconds: float = 0.0
+    ) -> None:
         self.context, self.tol, self.sampled = context, tol, sampled
+        self._ends, self._sweeps = context.clock() + seconds, Paced(context)
         self._values: list[float] = []
         self._began = 0.0
 
@@ -147,12 +155,13 @@ class FitProgress:
         if iteration == 1:
             self._values, self._began = [], self.context.clock()
         self._values.append(progress.log_likelihood)
-        drawing, seconds_left = stage in _SAMPLING, None
+        drawing, now = stage in _SAMPLING, self.context.clock()
         left = most - iteration if drawing else passes_left(self._values, self.tol, most)
-        final = drawing or (stage == "fit" and not self.sampled)
-        if final and left is not None and iteration > 1:
-            pace = (self.context.clock() - self._began) / (iteration - 1)
-            seconds_left = round(left * pace, 1)
+        seconds_left = self._sweeps.left(iteration / most) if drawing else None
+        if stage == "fit" and not self.sampled and left is not None and iteration > 1:
+            seconds_left = left * (now - self._began) / (iteration - 1)
+        if seconds_left is None and now < self._ends:
+            seconds_left = self._ends - now
         self.context.report(
             stage,
             self._fraction(progress, left),
@@ -177,10 +186,7 @@ class FitProgress:
 
 
 def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
-    """Guess the iterations EM still needs, as if gains over ten of them fell geometrically.
-
-    None while there are too few iterations to tell.
-    """
+    """Guess the iterations EM still needs if gains fall geometrically; None in the first ones."""
     most = max_iter - len(values)
     if len(values) <= 2 * _WINDOW:
         return None
@@ -206,9 +212,11 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     present = store.renew(config.id, name, origin)
     if present is not None:
         return {"run": present.id}
-    dataset, fitted = _prepared(config, context)
+    dataset, fitted = _prepared(config, context, partial(estimate_seconds, config=config))
     tol = config.parameters.get("tol", TOL) * dataset.n_rows  # PPCA climbs, but has no such setting
-    watch = FitProgress(context, tol, config.is_sampled)
+    incomplete = len(dataset.incomplete_rows)
+    seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config, incomplete=incomplete)
+    watch = FitProgress(context, tol, config.is_sampled, seconds)
     result = fit_run(dataset, config, watch, fitted)
     context.report("storing", 1.0)
     config = replace(config, stopped_at=result.info.stopped_at)
@@ -220,19 +228,45 @@ def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     config = EmbeddingConfig.from_dict(spec)
     store = EmbeddingStore(context.home)
     if store.get(config.id) is None:
-        dataset, fitted = _prepared(config, context)
+        dataset, fitted = _prepared(config, context, lambda *n: sum(map_seconds(*n).values()))
         run = RunStore(context.home).get(config.run) if config.run else None
         scores = run.fitted.scores if run else None
-        report = Paced(context, by_stage=True).at
+        stages = map_seconds(dataset.n_rows, dataset.n_features)
+        names, seconds = [*stages], [*stages.values()]
+        pace = Paced(context, sum(seconds))
+
+        def report(stage: str, share: float) -> None:
+            at = names.index(stage)
+            pace.at(stage, (sum(seconds[:at]) + share * seconds[at]) / sum(seconds))
+
         embedding = embed(dataset, config, store, scores, report, fitted)
         embedding = with_trust(dataset, config, store, embedding, fitted, report)
         store.save(config, embedding)
     return {"embedding": config.id}
 
 
-def _prepared(config: RunConfig | EmbeddingConfig, context: Context) -> tuple[Dataset, Fitted]:
+def map_seconds(n_rows: int, n_features: int) -> dict[str, float]:
+    """Guess the seconds of every stage of a map; its code is compiled once a worker."""
+    epochs, compared = 500 if n_rows <= 10_000 else 200, min(n_rows, EXACT)
+    near, trusted = (1e-10 * n**2 * (n_features + 20) for n in (n_rows, compared))
+    is_warm = "umap" in sys.modules
+    load, loaded, compiled = (0.1, 0.1, 0.3) if is_warm else (1.5, 3.0, 12.0)
+    return {
+        "preprocessing": load,
+        "finding neighbours": 0.1 + near,
+        "loading UMAP": loaded,
+        "preparing the layout": compiled + 1e-4 * n_rows,
+        "laying out": 3.5e-6 * epochs * n_rows,
+        "comparing the neighbours of rows": 3e-4 * compared + 2 * trusted,
+    }
+
+
+def _prepared(
+    config: RunConfig | EmbeddingConfig, context: Context, expected: Callable[[int, int], float]
+) -> tuple[Dataset, Fitted]:
     dataset = context.dataset(config.dataset)
-    context.report("preprocessing", 0.0)
+    seconds = expected(dataset.n_rows, dataset.n_features)
+    context.report("preprocessing", 0.0, seconds_left=seconds)
     options = Preprocessing.from_dict(config.preprocessing)
     return dataset, options.fit(dataset.X, missing=dataset.missing)
 
@@ -240,7 +274,7 @@ def _prepared(config: RunConfig | EmbeddingConfig, context: Context) -> tuple[Da
 def download(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Open a built-in data set and store it: ``{"key", "options"}`` -> ``{"dataset": digest}``."""
     title = SOURCES[spec["key"]].title if spec["key"] in SOURCES else str(spec["key"])
-    report = Paced(context, by_stage=True).at
+    report = Paced(context).at
 
     def fetched(done: int, total: int) -> None:
         report(f"fetching {title}", done / total if total else 0.0)
@@ -295,20 +329,20 @@ def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Measure the remainder of a campaign: its settings as dict -> ``{kind: id}``."""
-    config = CAMPAIGNS[kind].from_dict({name: spec[name] for name in spec if name != "key"})
+    """Measure a campaign, or its first "most" steps: settings as dict -> ``{kind: id}``."""
+    said, most = spec.keys() - {"key", "most"}, spec.get("most")
+    config = CAMPAIGNS[kind].from_dict({name: spec[name] for name in said})
     dataset = context.dataset(config.dataset)
     hold_threads()
-    progress = Paced(context)
-    seconds = np.array(estimate(config, dataset.n_rows, dataset.n_features))
-    shares = seconds / seconds.sum()
+    seconds = np.array(estimate(config, dataset.n_rows, dataset.n_features)[:most])
+    progress, shares = Paced(context, float(seconds.sum())), seconds / seconds.sum()
     before = np.cumsum(shares) - shares
 
     def report(place: int, share: float) -> None:
-        done = float(before[place] + share * shares[place])
-        progress.at(f"fit {place + 1} of {len(shares)}", done)
+        if not share:  # shares of a piece may be of its longest time, which tells no pace
+            progress.at(f"fit {place + 1} of {len(shares)}", float(before[place]))
 
-    config.complete(dataset, context.home, report)
+    config.complete(dataset, context.home, report, most)
     return {kind: config.id}
 
 
@@ -319,15 +353,15 @@ def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
         return [(START + SECONDS_A_ROW_AND_FEATURE * rows * n_features) / n] * n
     assert isinstance(config, FitCampaign)
     width = Preprocessing.from_dict(config.preprocessing).most_features(n_features)
-    guesses: dict[str, float] = {}
-    seconds = []
+    guesses, seconds = dict[str, float](), list[float]()
     for settings, rows, weight in config.fits(n_rows):
         key = f"{settings} {rows}"
         if key not in guesses:
             parameters = config.parameters | settings
             fit = RunConfig(config.dataset, config.preprocessing, config.model, parameters)
             incomplete = rows if config.around_gaps else 0
-            guesses[key] = estimate_seconds(rows, width, fit, incomplete=incomplete)
+            alone = estimate_seconds(rows, width, fit, incomplete=incomplete)
+            guesses[key] = 2 * max(alone - 0.07, 0.005)  # without a run's overhead; measured
         seconds.append(weight * guesses[key])
     return seconds
 
@@ -356,11 +390,9 @@ class MethodWork(NamedTuple):
 class QualityConfig(Campaign):
     """Settings of a comparison of methods by the neighbours they keep.
 
-    `run` is a `RunConfig` as dict: data, preprocessing, model and its settings. The other methods
-    have `k` components, of which a row uses `n_active` where they can choose. `rows` is the size of
-    the random sample of rows that is compared, None for all. Each method has so many `seconds`;
-    what can stop early keeps what it has, the rest is left out. `random_state` is the seed of the
-    sample and of the rows held out.
+    `run` is a `RunConfig` as dict. Others have `k` components, of which a row uses `n_active` where
+    they can choose. `rows` is the size of a random sample, None for all. A method that takes longer
+    than `seconds` stops early or is left out.
     """
 
     folder: ClassVar[str] = "quality"
@@ -384,7 +416,7 @@ class QualityConfig(Campaign):
         return str(self.run["dataset"])
 
     def steps(self) -> list[Step]:
-        """Return the keys of the methods, a quick one first, because somebody waits."""
+        """Return the keys of the methods, a quick one first."""
         keys = [method.key for method in methods(self)]
         return [(key,) for key in sorted(keys, key=lambda key: key != FIRST)]
 
@@ -417,10 +449,8 @@ def measured(
 ) -> dict[str, Any]:
     """Fit one method and measure it.
 
-    The line has key, title, size, used, note, seconds, n_neighbors; log_likelihood and
-    log_likelihood_error (nats per row held out, and the standard error of that mean), mse and mae
-    (a feature, of the rows held out, in preprocessed units); trustworthiness, continuity, kept and
-    accuracy as [value, standard error]. What a method does not have is None.
+    The line has key, title, size, used, note, seconds, n_neighbors, `MEASURES` of the rows held out
+    (nats per row, errors per feature) and `NEAR` as [value, standard error], or None.
     """
     line: dict[str, Any] = dict.fromkeys((*MEASURES, *NEAR)) | method._asdict()
     line |= {"note": "", "seconds": None, "n_neighbors": k}
@@ -442,7 +472,7 @@ def measured(
 
 
 def methods(config: QualityConfig) -> list[MethodWork]:
-    """Return the methods in the order they are measured, the run's own first."""
+    """Return the methods, the run's own first."""
     from appca.models.ppca import PPCA
 
     run, k, active = RunConfig.from_dict(config.run), config.k, config.n_active
@@ -478,10 +508,7 @@ def split_of(dataset: Dataset, config: QualityConfig) -> Split:
     Raises InputError when there are too few rows.
     """
     if dataset.n_rows < LEAST_ROWS:
-        msg = (
-            f"A comparison needs at least {LEAST_ROWS} rows, because a fifth is held out; "
-            f"this data set has {dataset.n_rows}."
-        )
+        msg = f"A comparison needs at least {LEAST_ROWS} rows; this data set has {dataset.n_rows}."
         raise InputError(msg)
     kept, out = rows_of(dataset, config)
     train = dataset.take(kept)

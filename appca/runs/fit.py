@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis import choose
+from appca.analysis.choose import StabilityConfig
+from appca.analysis.compare import ModelsConfig
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
-from appca.models.settings import supports
-from appca.runs.home import hold_threads
+from appca.models.settings import LEARNED, defaults, suited, supports
+from appca.runs.home import hold_threads, home
 from appca.runs.run import MODELS, FitResult, RunConfig, RunInfo, estimator_class
 from appca.storage import files
 from appca.storage.identity import digest_of
@@ -171,6 +174,39 @@ def estimate_seconds(
     return float(
         seconds + incomplete * min(25, settings.get("max_iter", 25)) * (2 * around + summed)
     )
+
+
+def by_em(now: RunConfig) -> dict[str, Any]:
+    """Return the parameters of a check's fits, by EM in place of sampling."""
+    em = {"inference": "em"} if now.parameters.get("inference") == "gibbs" else {}
+    wanted = suited(now.model, {**now.parameters, **em})
+    return RunConfig(now.dataset, now.preprocessing, now.model, wanted).parameters
+
+
+def halves_of(now: RunConfig) -> StabilityConfig | None:
+    """Return the fits to halves of the rows that check a fit; None for models without any."""
+    of = now.dataset, now.preprocessing
+    if now.model == "PPCA":
+        sizes = {"n_components": now.k, "n_active": now.k}
+        return StabilityConfig(*of, "aPPCA", defaults("aPPCA") | sizes)
+    return StabilityConfig(*of, now.model, by_em(now)) if now.model in choose.MODELS else None
+
+
+def models_of(now: RunConfig) -> ModelsConfig:
+    """Return the comparison of models at the K and L of a fit, with an aPPCA's other settings.
+
+    If L is learned, it is that of the last comparison that differs in L alone.
+    """
+    chosen = now.parameters if now.model == "aPPCA" else {"n_components": now.k}
+    wanted = suited("aPPCA", {**defaults("aPPCA"), **chosen, "inference": "em"})
+    L, K = wanted["n_active"], int(wanted["n_components"])
+    active = (K + 1) // 2 if L == LEARNED else int(L)
+    config = ModelsConfig(now.dataset, now.preprocessing, "aPPCA", wanted, K, active)
+    if L != LEARNED:
+        return config
+    earlier = ModelsConfig.earlier(home())
+    alike = (other for other in earlier if replace(other, n_active=active) == config)
+    return next(alike, config)
 
 
 def project(

@@ -97,12 +97,8 @@ def put_folder(
 def replace_folder(draft: Path, target: Path) -> None:
     """Replace a folder by a finished one.
 
-    Two folders cannot be exchanged in one step, so the old one is in `aside` between two renames,
-    and readers look there if the path is empty. The old or the new folder is therefore always
-    found, even after a process was killed; the next replacement cleans up. If writing fails, the
-    old folder stays.
-
-    May raise OSError.
+    The old folder is in `aside` between two renames, where readers look if the path is empty. The
+    next replacement cleans up. If writing fails, the old folder stays; may raise OSError.
     """
     before = aside(target)
     with lock.held(target.parent):
@@ -343,8 +339,7 @@ def _with_digest(record: Mapping[str, Any]) -> bytes:
 def read_json(file: Path, what: str) -> dict[str, Any]:
     """Return the facts of a JSON file.
 
-    Raises OSError, ValueError or RecursionError when it is not there or damaged, OtherFormat when
-    another version wrote it.
+    Raises OSError, ValueError, RecursionError, or OtherFormat if another version wrote it.
     """
     content = file.read_bytes()
     record = as_object(content.decode())

@@ -36,8 +36,7 @@ def most_unpacked(packed: int) -> int:
 class Packed:
     """The members of a zip, read one by one when they are asked for.
 
-    `name` is the file's, for messages; the stream stays open. Raises InputError when it is no zip,
-    or claims too much.
+    The stream stays open. Raises InputError when it is no zip, or claims too much.
     """
 
     def __init__(self, name: str, stream: BinaryIO) -> None:
@@ -77,8 +76,7 @@ class Packed:
     def array(self, member: str) -> np.ndarray:
         """Read one NPY member.
 
-        Raises InputError when it is not there, damaged, holds objects, or is not as long as its
-        header says.
+        Raises InputError when it is missing or damaged, or holds objects.
         """
         item = self._item(member)
         try:
@@ -154,8 +152,7 @@ def write(
 ) -> None:
     """Write a zip of JSON texts and NPY arrays, which `Packed` reads; same input, same bytes.
 
-    Members are named with their endings. Arrays hold no objects; `compression` is that of
-    `zipfile`.
+    Members are named with their endings; `compression` is that of `zipfile`.
     """
     with zipfile.ZipFile(stream, "w", compression, compresslevel=1) as archive:
         for member, value in texts.items():
@@ -182,8 +179,7 @@ def npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
 def give_back(part: np.ndarray) -> None:
     """Let the system free the memory pages of some rows; they stay in the file.
 
-    Nothing is done about arrays in memory, nor about copies on write, whose changes are nowhere
-    else.
+    Arrays in memory and copies on write stay.
     """
     base: Any = part
     while base is not None and not isinstance(base, mmap.mmap):

@@ -1,6 +1,5 @@
 """Tabs of the page Check: Choose K and L, stability, Which model, and hidden cells."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,10 +13,10 @@ from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
 from appca.plots import check as plots
-from appca.runs.fit import estimate_seconds, fits_around_gaps
+from appca.runs.fit import by_em, estimate_seconds, fits_around_gaps, models_of
 from appca.runs.home import home
-from appca.runs.run import LEARNED, RunConfig, defaults, suited
 from appca.runs.run import MODELS as ALL_MODELS
+from appca.runs.run import RunConfig, defaults
 from appca.storage.identity import digest_of
 from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
@@ -35,11 +34,9 @@ HELP = {
     "max_rows": "Of more rows a random sample is used.",
 }
 WHY_HELD_OUT = (
-    "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others; "
-    "preprocessing is learned from the fitted part alone. Cells are compared fold by fold. If the "
-    "best cell lies inside the grid, the smallest choice within one standard error of it is "
-    "suggested. Where the likelihood rises to the edge, as on most real data, L is yours to "
-    "choose, and K is the elbow: before it a component gains more than on average, after it less."
+    "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others. "
+    "Inside the grid the smallest choice within one standard error of the best is suggested. If "
+    "the likelihood rises to the edge, you choose L, and K is the elbow of the curve."
 )
 
 
@@ -81,13 +78,6 @@ def choose_tab(dataset: Dataset) -> None:
         _grid(dataset, config, place, buttons)
 
 
-def _by_em(now: RunConfig) -> dict[str, Any]:
-    """Return the parameters of a grid's fits, by EM in place of sampling."""
-    em = {"inference": "em"} if now.parameters.get("inference") == "gibbs" else {}
-    wanted = suited(now.model, {**now.parameters, **em})
-    return RunConfig(now.dataset, now.preprocessing, now.model, wanted).parameters
-
-
 def _settings(dataset: Dataset) -> GridConfig | None:
     now = state.config()
     if dataset.n_rows < 4:
@@ -117,7 +107,7 @@ def _settings(dataset: Dataset) -> GridConfig | None:
         max_rows = ask("Most rows", "max_rows", 4, 10_000_000)
     kit.gaps_note(dataset, "The fits of the grid")
     ranges = tuple(range(ks[0], ks[1] + 1, step)), tuple(range(ls[0], ls[1] + 1))
-    of = now.dataset, now.preprocessing, now.model, _by_em(now)
+    of = now.dataset, now.preprocessing, now.model, by_em(now)
     try:
         return GridConfig(*of, *ranges, n_folds=n_folds, max_rows=max_rows)
     except InputError as error:
@@ -137,7 +127,7 @@ def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
         folds, rows = min(3, dataset.n_rows), min(dataset.n_rows, campaign.MOST_ROWS)
         most = max(1, min(state.most_components(now, dataset), rows - rows // folds - 1))
         ks, ls = (min(2, most), min(12, most)), (1, min(4, most))
-        middle = _by_em(now) | {"n_components": (sum(ks) + 1) // 2, "n_active": 1}
+        middle = by_em(now) | {"n_components": (sum(ks) + 1) // 2, "n_active": 1}
         fit = RunConfig(now.dataset, now.preprocessing, now.model, middle)
         seconds = estimate_seconds(rows, dataset.n_features, fit) * (ks[1] - ks[0] + 1) * 4 * folds
         step, rows = 1 + (seconds > LONG and ks[1] - ks[0] > 4), campaign.MOST_ROWS
@@ -238,15 +228,6 @@ def _draw_live(config: GridConfig) -> None:
     st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
 
 
-def halves_of(now: RunConfig) -> StabilityConfig | None:
-    """Return the fits to halves of the rows that check a fit; None for models without any."""
-    of = now.dataset, now.preprocessing
-    if now.model == "PPCA":
-        sizes = {"n_components": now.k, "n_active": now.k}
-        return StabilityConfig(*of, "aPPCA", defaults("aPPCA") | sizes)
-    return StabilityConfig(*of, now.model, _by_em(now)) if now.model in MODELS else None
-
-
 def halves_button(dataset: Dataset, config: StabilityConfig) -> None:
     """Draw the progress of fits to halves, or the button that starts them."""
     if not kit.follow(config.id, cancel="stability_cancel") and config.outcome(home()) is None:
@@ -272,20 +253,16 @@ RIVALS = {
 }
 WHY = (
     "Every model is fitted to the same seven tenths of the rows and scored on the rest by its "
-    "log-likelihood. Differences are taken row by row; a bar is one standard error. Features with "
-    "less than 5% of the mean variance, or that vary in fewer than two rows, are left out for all "
-    "models; a fit keeps them. "
-    "The best variant is proposed where it leads all others by two standard errors. Otherwise the "
-    "paper's model comes first among those that are as good, then a scale per row alone, then the "
-    "variant with the fewest parameters. A model that loses more than 100 nats on one row against "
-    "the paper's, or has noise variances at their floor, is marked; where that decides its mean, "
-    "or more than a fifth are at the floor, another is proposed."
+    "log-likelihood, row by row. Features that hardly vary are left out for all models. The best "
+    "variant is proposed if it leads by two standard errors; otherwise the paper's model comes "
+    "first among equals, then a scale per row, then the fewest parameters. A variant is not "
+    "proposed if a single row or noise variances at their floor decide its number."
 )
 
 
 def which_model_tab(dataset: Dataset) -> None:
     """Draw the comparison of models, or the button that starts it."""
-    config = config_of(state.config())
+    config = models_of(state.config())
     kept = "Models that have been measured are kept when you cancel."
 
     def so_far() -> None:
@@ -307,23 +284,6 @@ def which_model_tab(dataset: Dataset) -> None:
     else:
         _answered(dataset, config, fits, lines, advice)
     kit.gaps_note(dataset, "All models here")
-
-
-def config_of(now: RunConfig) -> ModelsConfig:
-    """Return the comparison at the K and L on screen, with an aPPCA's other settings.
-
-    If L is learned, it is that of the last comparison that differs in L alone.
-    """
-    chosen = now.parameters if now.model == "aPPCA" else {"n_components": now.k}
-    wanted = suited("aPPCA", {**defaults("aPPCA"), **chosen, "inference": "em"})
-    L, K = wanted["n_active"], int(wanted["n_components"])
-    active = (K + 1) // 2 if L == LEARNED else int(L)
-    config = ModelsConfig(now.dataset, now.preprocessing, "aPPCA", wanted, K, active)
-    if L != LEARNED:
-        return config
-    earlier = ModelsConfig.earlier(home())
-    alike = (other for other in earlier if replace(other, n_active=active) == config)
-    return next(alike, config)
 
 
 def _said(config: ModelsConfig, advice: ModelAdvice) -> tuple[str, str]:
@@ -441,9 +401,8 @@ def _answered(
 
 
 WHY_HIDDEN = (
-    "Some known cells are hidden, every method is fitted without them, and what it puts there is "
-    "compared with the true values: root mean squared error, in units after preprocessing. Ridge "
-    "predicts each column from all others; nearest rows takes the mean of 15 similar rows."
+    "Some known cells are hidden and predicted by each method: root mean squared error, in units "
+    "after preprocessing. Nearest rows takes the mean of 15 similar rows."
 )
 
 

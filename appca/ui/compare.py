@@ -101,9 +101,8 @@ NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
 RIVALS = ("ppca_k", "ppca_l", "mixture")
 WHY = (
     "Of each row's nearest rows in the data, the share that is also among its nearest in the "
-    "picture. A row of the panels is placed by all its scores, zero where it does not use a "
-    "component. Every method is fitted to four fifths of the rows; the rest are held out, and "
-    "rebuilt from the posterior mean of their scores."
+    "picture. Panels place a row by all its scores. Every method is fitted to four fifths of the "
+    "rows; the rest are held out."
 )
 QUALITY = {  # measure: name in the table, help, format
     "log_likelihood": ("Log-likelihood", "Nats per row held out.", "%.2f"),

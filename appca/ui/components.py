@@ -136,15 +136,16 @@ def _select(dataset: Dataset, shown: Shown, which: str) -> None:
 
 
 def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
-    """Return a component's picture and its weights as HTML, one of which is empty."""
+    """Return a component's picture, and its weights or the ends of its axis, as HTML."""
     every = kept(
         f"patterns-{shown.key}",
         lambda: components.patterns(shown.fitted, plots.picture_shape(dataset)),
     )
-    picture = picture_of(every[k], dataset, dark=is_dark())
+    picture, names = picture_of(every[k], dataset, dark=is_dark()), dataset.column_names
     if picture is None:
         return "", loadings(every[k], dataset.feature_names)
-    return tag("img", "", src=data_uri(picture), alt=f"Component {k + 1}"), ""
+    axis = "" if dataset.image_shape else tag("div", words(f"{names[0]} – {names[-1]}"), "ca-quiet")
+    return tag("img", "", src=data_uri(picture), alt=f"Component {k + 1}"), axis
 
 
 def _top(shown: Shown, k: int, share: float, meant: str | None = None) -> str:
@@ -461,9 +462,8 @@ def _variance(dataset: Dataset, shown: Shown, classes: Classes | None, sets: Set
     of = ("explains", "variance", "none")
     chart(popularity_map(np.roll(values, -1, 1), lines, [*named, "no component"], of), "variance")
     st.caption(
-        f"{counted(len(rows), 'row')}. Each line adds up to 100%; the last column is what no "
-        "component explains. Variance is the squared distance from the model's mean. A share is "
-        "below 0 where a component moves rows away from the data."
+        f"{counted(len(rows), 'row')}. Each line adds up to 100%. A share is below 0 where a "
+        "component moves rows away from the data."
     )
 
 

@@ -17,8 +17,9 @@ from appca.data.dataset import Dataset, duplicate_rows
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import likelihood
+from appca.runs.fit import halves_of
 from appca.runs.home import home
-from appca.ui import choose
+from appca.ui import choose, kit
 from appca.ui.choose import Look
 from appca.ui.downloads import save_button
 from appca.ui.fits import Shown
@@ -31,36 +32,19 @@ if TYPE_CHECKING:
 
 MANY, HEIGHT = 12, 440  # lines or cards beyond which they scroll, and the height in pixels
 _INDEPENDENT = "So many independent draws would place"
+_WANTED = f"{diagnostics.LEAST_ESS_PER_CHAIN} a chain"
+_SLOW = f"above {diagnostics.WORRYING_DEPENDENCE:g} the chain is too slow"
 _RAFTERY = "Raftery and Lewis, to place the 2.5% quantile to within half a percentage point: "
 COLUMNS: dict[str, tuple[str, str, str]] = {  # heading, format, help
     "name": ("Quantity", "", "What is compared."),
     "mean": ("Mean", "%.5g", "Over the draws of all chains."),
     "sd": ("Sd", "%.3g", "Standard deviation over the draws of all chains."),
-    "r_hat": (
-        "R-hat",
-        "%.3f",
-        "The spread between chains against that inside each: 1 when they agree, and to be trusted "
-        f"below {LARGEST_R_HAT}.",
-    ),
-    "ess_bulk": (
-        "Effective draws",
-        "%.0f",
-        f"{_INDEPENDENT} the middle as well. At least {diagnostics.LEAST_ESS_PER_CHAIN} a chain "
-        "are wanted.",
-    ),
-    "ess_tail": (
-        "Effective draws, tails",
-        "%.0f",
-        f"{_INDEPENDENT} the 5% and the 95% quantile as well, on which intervals rest.",
-    ),
+    "r_hat": ("R-hat", "%.3f", f"1 when chains agree; should be below {LARGEST_R_HAT}."),
+    "ess_bulk": ("Effective draws", "%.0f", f"{_INDEPENDENT} the mean as well; want {_WANTED}."),
+    "ess_tail": ("Effective draws, tails", "%.0f", f"{_INDEPENDENT} 5% and 95% quantiles as well."),
     "burn_in": ("Burn-in needed", "%.0f", f"{_RAFTERY}draws to throw away, in the slowest chain."),
     "total": ("Draws needed", "%.0f", f"{_RAFTERY}draws to keep of each chain."),
-    "dependence": (
-        "Dependence",
-        "%.1f",
-        f"{_RAFTERY}how many times more draws than if they were independent. Above "
-        f"{diagnostics.WORRYING_DEPENDENCE:g} the chain moves too slowly.",
-    ),
+    "dependence": ("Dependence", "%.1f", f"{_RAFTERY}draws per independent draw; {_SLOW}."),
     "short": ("Falls short", "", "Which of these numbers are too small or too large."),
 }
 
@@ -155,10 +139,9 @@ SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "�
 
 def _components(dataset: Dataset, shown: Shown) -> None:
     st.caption(
-        "Mean and standard deviation over the draws, matched in order and sign. A weight within "
-        "two standard deviations of 0 has no sure sign, so name no component after it: its bar is "
-        "hollow, its pixel blank. |cos| says how parallel the draws are to the component: 1 is the "
-        "same direction, 0 a right angle."
+        "Mean and standard deviation over the draws, matched in order and sign. A hollow bar or "
+        "blank pixel is a weight without a sure sign: within two standard deviations of 0. |cos| "
+        "is 1 where draws have the direction of the component."
     )
     html = kept(f"draws-{shown.key}", lambda: cards(shown.fitted, dataset))
     tall = len(shown.fitted.components) > MANY
@@ -219,6 +202,22 @@ ANSWERS = {
 }
 
 
+SHORT = {"No gain over PCA": "K could be higher", "L is too small": "L could be higher"}
+
+
+def in_short(dataset: Dataset, shown: Shown) -> str:
+    """Return what the stored checks say of a fit in a few words; without any, how it ended."""
+    fitted, halves = shown.fitted, halves_of(shown.config)
+    if fitted.posterior or kit.still_improves(shown) or shown.config.stopped_at is not None:
+        return kit.ending(shown)
+    used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
+    halved = diagnostics.of_halves(halves.outcome(home()) if halves is not None else None)
+    every = [*used, *diagnostics.of_rows(fitted.membership, 0), *halved]
+    level = diagnostics.worst(every)
+    said = next(check.label for check in every if check.level == level)
+    return {"good": "Fits well", "unknown": kit.ending(shown)}.get(level, SHORT.get(said, said))
+
+
 def _checks(dataset: Dataset, shown: Shown, halves: StabilityConfig | None) -> list[Check]:
     fitted, parameters = shown.fitted, shown.config.parameters
     if fitted.posterior:
@@ -248,7 +247,7 @@ def _checks(dataset: Dataset, shown: Shown, halves: StabilityConfig | None) -> l
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw whether to rely on the fit, and the reasons."""
     sampled, info = bool(shown.fitted.posterior), shown.info
-    halves = choose.halves_of(shown.config)
+    halves = halves_of(shown.config)
     checks = _checks(dataset, shown, halves)
     level = diagnostics.worst(checks)
     first = next(check.why for check in checks if check.level == level)

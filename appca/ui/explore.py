@@ -8,20 +8,23 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from appca.analysis.compare import PAPER, ROW_SCALES, prefers_row_scales
 from appca.analysis.components import farthest
 from appca.analysis.groups import COLOURS, MAP, compare, sentence
 from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
-from appca.runs.run import RunConfig
+from appca.runs.fit import fits_around_gaps, models_of
+from appca.runs.home import home
+from appca.runs.run import LEARNED, MODELS, RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
 from appca.ui.controls import as_rule, leave_out_button, tools
 from appca.ui.downloads import rows_popover
 from appca.ui.kit import markdown, onward, press, preview_note, tabs, tag, words
 from appca.ui.rows import sheet_of
 from appca.ui.services import kept
-from appca.words import InputError, counted, percent, shortened
+from appca.words import InputError, counted, fixed, percent, shortened
 
 IMAGES, A_LINE = 28, 7
 MOST_BARS = 12
@@ -197,6 +200,8 @@ def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str],
 SPLIT, MOVED = "split", "sizes_moved"
 MOST_OF_A_ROW = 0.5  # share of the variance beyond which one row dominates the picture
 LEAST_ROWS = 10  # rows needed to leave one out
+LEAST_CHECKED, CHECK_SECONDS = 100, 30.0  # rows, and the longest check that nobody asks for
+OF_ROW_SCALES = "On three tenths of at most 3,000 rows; the lead is above two standard errors."
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = STATIC / "explore.css"
 
@@ -256,20 +261,46 @@ def draw() -> None:
     if moved is not None:
         st.session_state[frame.SHOWN] = shown
     with st.session_state[kit.NOTE]:
-        if moved is None and shown.config == state.config() and not preview_note(shown):
-            _far_row(dataset, shown)
+        is_latest = moved is None and shown.config == state.config()
+        if is_latest and not preview_note(shown) and not _far_row(dataset, shown):
+            _row_scales(dataset, shown)
     _drawer(dataset, shown, colouring, trust)
 
 
-def _far_row(dataset: Dataset, shown: fits.Shown) -> None:
+def _far_row(dataset: Dataset, shown: fits.Shown) -> bool:
     """Warn that one row dominates the picture, and offer to leave it out."""
     row, share = kept(f"far-{shown.key}", lambda: farthest(shown.fitted))
     if dataset.n_rows < LEAST_ROWS or not share > MOST_OF_A_ROW:
-        return
+        return False
     name = shortened(dataset.ids[row], 30)
     st.markdown(f"**{markdown(name)}** holds {percent(share)} of the variance in the components")
     press("Look at it", "far_look", rows.hold, dataset, row)
     leave_out_button("Leave it out", dataset, np.array([row]), f"row {name}", "far_leave_out")
+    return True
+
+
+def _row_scales(dataset: Dataset, shown: fits.Shown) -> None:
+    """Offer a scale per row where held-out rows prefer it; find out in the background."""
+    from appca.jobs.tasks import estimate  # after the first picture
+
+    now, can = shown.config, MODELS[shown.config.model].can
+    is_usual = now.model == "aPPCA" and fits_around_gaps(now) and can.is_exact(now.k, now.n_active)
+    if not is_usual or dataset.missing is not None or dataset.n_rows < LEAST_CHECKED:
+        return
+    check, no = models_of(now), f"{dataset.digest} scales"
+    seconds = sum(estimate(check, dataset.n_rows, dataset.n_features)[:2])
+    if seconds > CHECK_SECONDS or {check.id, no} & fits.declined():
+        return
+    measured = check.measured(home())
+    if not measured.keys() >= {PAPER, ROW_SCALES}:
+        fits.check_ahead("models", check.id, check.to_dict() | {"most": 2})
+    elif prefers_row_scales(measured):
+        held_out = (np.asarray(measured[key].log_likelihood) for key in (ROW_SCALES, PAPER))
+        then, before = (fixed(values.mean(), 1) for values in held_out)
+        text = f"A scale per row describes held-out rows better: {then}, not {before} nats each"
+        st.markdown(f"**Rows differ in scale.** {text}", help=OF_ROW_SCALES)
+        press("Use row scales", "row_scales", partial(state.set_parameters, row_scale=LEARNED))
+        press("Not now", "row_scales_not", fits.declined().add, no, type="tertiary")
 
 
 def _acts(dataset: Dataset, active: int | None) -> canvas.Acts:

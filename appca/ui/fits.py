@@ -19,7 +19,7 @@ from appca.runs.numbering import ComponentNumbers, Numbering, directions, likene
 from appca.runs.run import MODELS, FitResult, RunConfig, RunInfo
 from appca.storage.identity import is_id
 from appca.ui import services, state
-from appca.ui.state import KEYS, config, first_config, notify, open_config
+from appca.ui.state import KEYS, config, current_dataset, first_config, notify, open_config
 from appca.words import InputError
 
 MOST_NAMED = 8
@@ -96,7 +96,7 @@ def settle() -> None:
         if status is None:
             continue
         if status.state != "done":
-            if status.state == "failed":
+            if status.state == "failed" and (status.asked or status.kind == "fit"):
                 state.notify("error", status.message)
             declined().add(why.key or status.key)
         elif status.kind == "download":
@@ -206,7 +206,7 @@ def shown() -> Shown | None:
     Raises ValueError when the data or the parameters do not allow a fit.
     """
     for job, why in list(_watched().items()):
-        if why.refine and why.key != config().id:  # would slow down the rest
+        if why.refine and config().id not in (why.key, why.seen):  # would slow down the rest
             services.jobs().leave(job)
             _watch(job, None)
     fit = finished()
@@ -266,6 +266,22 @@ def start_fit(*, refine: bool = False) -> str:
     pause = PAUSE_SECONDS + PAUSE_A_ROW * n_rows if refine else 0.0
     spec = {"config": now.to_dict(), "name": None, "origin": "live" if refine else "fit"}
     return start_job("fit", spec, Watched("fit", now.id, refine=refine), after=pause)
+
+
+def check_ahead(kind: str, key: str, spec: dict[str, Any]) -> None:
+    """Start a check unasked while nothing else is computed, and draw the page again at its end."""
+    if running(key) is None:
+        if services.jobs().active():
+            return
+        pause = PAUSE_SECONDS + PAUSE_A_ROW * current_dataset().n_rows
+        start_job(kind, spec | {"key": key}, Watched(kind, key, refine=True), after=pause)
+    _draw_after(key)
+
+
+@st.fragment(run_every=1.0)
+def _draw_after(key: str) -> None:
+    if running(key) is None:
+        st.rerun()
 
 
 def stop() -> None:

@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from appca.jobs.queue import JobStatus
 from appca.runs.run import MODELS, RunConfig
 from appca.storage.identity import ID_DIGITS
 from appca.ui import STATIC, arrivals, fits, kit, services, state, streamlit_internals, warm_up
@@ -15,13 +16,12 @@ from appca.words import InputError, about, counted, percent
 LOGO, ICON = ((STATIC / f"{name}.svg").read_text("utf-8") for name in ("logo", "icon"))
 POLL_SECONDS = 0.5
 SHOWN = "status_shown"  # in `st.session_state`: the fit on screen if a slider moves
-NATS = "Nats per row: the mean log-likelihood of a row under the fit; higher is better."
 FURTHER = 10  # times the iterations
 
 
 def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:
     try:
-        shown, running = st.session_state.pop(SHOWN, None), services.jobs().active()
+        shown, running = st.session_state.pop(SHOWN, None), _announced()
         with place:
             if running:
                 _work([job.id for job in running])
@@ -36,13 +36,21 @@ def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:
         st.rerun()  # with the result, which the page lacks
 
 
+def _announced() -> list[JobStatus]:
+    """Return the jobs that run, without checks that nobody has asked for."""
+    return [job for job in services.jobs().active() if job.asked or job.kind == "fit"]
+
+
 def _outcome(shown: fits.Shown | None) -> None:
-    said, improving = "Not fitted yet", shown is not None and kit.still_improves(shown)
+    from appca.ui.diagnostics import in_short  # after the first picture
+
+    said, told, improving = "Not fitted yet", "", shown is not None and kit.still_improves(shown)
     if shown is not None:
         imported = " · imported" if shown.config.imported is not None else ""
-        said = f"{ending(shown)} · {nats_per_row(shown.info)}{imported}"
+        said = in_short(state.current_dataset(), shown) + imported
+        told = f"{ending(shown)}. Log-likelihood: {nats_per_row(shown.info)}; higher is better."
     css = "ca-outcome ca-improving" if improving else "ca-outcome"
-    st.html(tag("div", words(said), css, role="status", title=NATS))
+    st.html(tag("div", words(said), css, role="status", title=told))
     if improving:
         more = FURTHER * state.config().parameters["max_iter"]
         act = partial(state.set_parameters, max_iter=more)
@@ -63,7 +71,7 @@ def _on_screen(now: RunConfig) -> str:
 
 @st.fragment(run_every=POLL_SECONDS)
 def _work(ids: list[str]) -> None:
-    running = services.jobs().active()
+    running = _announced()
     if [job.id for job in running] != ids:
         st.rerun()
     with st.container(**LINE, key="work"):

@@ -276,6 +276,7 @@ def _answer(key: str, acts: Mapping[str, Act]) -> None:
         acts[message["act"]](value, text)
 
 
+WEIGHTS, MOST_WEIGHTS = 4, 24  # of a component of a table: shown at once, and on demand
 SURE = 2.0  # standard deviations from 0 from which on the sign of a weight is sure
 
 
@@ -288,7 +289,7 @@ def loadings(
     bar of a weight within `SURE` of them of 0 is hollow: its sign is not sure.
     """
     lines = []
-    for item in ranked_loadings(pattern, names):
+    for item in ranked_loadings(pattern, names, MOST_WEIGHTS):
         colour, value, shown = f"rgb{POSITIVE if item.value > 0 else NEGATIVE}", "", item.name
         look, value = f"background:{colour}", signed(item.value)
         if spread is not None:
@@ -299,7 +300,8 @@ def loadings(
         bar = tag("div", tag("div", "", style=f"width:{item.share:.0%};{look}"), "ca-track")
         text = tag("span", words(shown), title=f"{item.name}: {value}")
         lines.append(tag("div", text + bar, "ca-loading"))
-    return "".join(lines)
+    more = tag("summary", "more", "ca-quiet") + "".join(lines[WEIGHTS:])
+    return "".join(lines[:WEIGHTS]) + tag("details", more) * (len(lines) > WEIGHTS)
 
 
 MOST_CLASSES = 60

@@ -244,9 +244,8 @@ def _draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, k
     kit.chart(drift_chart(drawn), "drift_chart")
     st.caption(
         "Bar: level (Cliff's delta). Ring: spread around the median. Red: higher in the new rows. "
-        "Blue: lower. Pale: q, corrected for all tests, is above 5%. If a component has shifted, "
-        "do not read old and new rows as one population. Components were fitted to the data, so "
-        "small shifts of components alone can be overfitting."
+        "Blue: lower. Pale: q, corrected for all tests, is above 5%. Small shifts of components "
+        "alone can be overfitting."
     )
 
 
@@ -296,9 +295,8 @@ def page(dataset: Dataset) -> None:
     verdicts = verdict(theirs, of_data, LEVEL)
     st.markdown(_summary(verdicts))
     text = (
-        "One in 100 rows of the data is beyond each limit. New rows of the same kind are a little "
-        "more often, and clearly more often where the data have few rows. A row of another kind "
-        "fits, too, if the components happen to rebuild it."
+        "One in 100 rows of the data is beyond each limit, and new rows of the same kind a little "
+        "more often. A row of another kind can fit, too."
     )
     if shown.config.preprocessing.get("pca"):
         text += " What PCA before the fit leaves out of a row is not counted."

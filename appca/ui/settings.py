@@ -88,7 +88,6 @@ STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
 NEIGHBOURS, DISTANCE = 15, 0.1
 MOST_NEIGHBOURS = 200
 LEAST_ROWS = 3
-START_SECONDS, ROW_SECONDS = 15.0, 1e-3
 
 
 def map_settings(dataset: Dataset) -> None:
@@ -149,11 +148,13 @@ def trust_sentence(trust: np.ndarray) -> str:
 
 def offer(dataset: Dataset, shown: Shown) -> None:
     """Draw the progress of the map, or the button that starts it."""
+    from appca.jobs.tasks import map_seconds  # after the first picture
+
     config = config_of(dataset, shown.config)
     if config is None:
         st.caption(f"A map needs {LEAST_ROWS} rows or more.")
     elif not kit.follow(config.id, cancel="umap_cancel"):
-        takes = about(START_SECONDS + ROW_SECONDS * dataset.n_rows)
+        takes = about(sum(map_seconds(dataset.n_rows, dataset.n_features).values()))
         label = f"Lay out the map, {takes}"
         kit.job_button(label, "umap_run", "umap", config.id, config.to_dict())
 
@@ -189,8 +190,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "noise": SettingChoice(
         "Noise",
         {"shared": "One for all features", "feature": "One for each feature"},
-        "One for each feature suits data whose features are not equally noisy; the fit then does "
-        "not depend on their units.",
+        "One for each feature if they are not equally noisy; units then do not matter.",
     ),
     "row_scale": SettingChoice(
         "Rows",
@@ -205,9 +205,8 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "inference": SettingChoice(
         "Inference",
         {"em": "Exact EM", "gibbs": "Gibbs sampling", "hard": "Hard assignment"},
-        "EM finds the most likely components. Gibbs sampling starts there and draws from the "
-        "posterior, so that every number has an uncertainty. Hard assignment gives each row its "
-        "best support only: faster, but coarser.",
+        "EM finds the most likely components. Gibbs sampling draws from the posterior, so that "
+        "every number has an uncertainty. Hard assignment gives each row its best support only.",
     ),
     "init": SettingChoice(
         "Start",
@@ -220,26 +219,22 @@ FIELDS: dict[str, SettingChoice | Number] = {
             "dictionary": "Rows of the data",
             "random": "Random",
         },
-        "Where the fit begins. “Best of several” tries them on a sample of the rows. Independent "
-        "components find the factors that a start from PCA often misses.",
+        "Where the fit begins. “Best of several” tries them on a sample of the rows.",
     ),
     "alpha": SettingChoice(
         "Mass parameter alpha",
         {"infer": "Learned", FIXED: "A fixed number"},
-        "A larger alpha expects the rows to use more components in all. Learned with the rest, or "
-        "fixed.",
+        "A larger alpha expects the rows to use more components in all.",
     ),
     "prior": SettingChoice(
         "Prior of the supports",
         {"ibp": "Indian buffet", "beta-bernoulli": "Beta-Bernoulli"},
-        "The Indian buffet favours few components that many rows share; Beta-Bernoulli gives each "
-        "component its own frequency.",
+        "Indian buffet: few shared components. Beta-Bernoulli: each has its own frequency.",
     ),
     "latent_variance": SettingChoice(
         "Factor variance",
         {"shared": "One for all components", "component": "One each", FIXED: "A fixed number"},
-        "How far rows spread along the components. Learned, or fixed at a number that you choose "
-        "(the paper fixes 1, which makes the fit depend on the unit of the data).",
+        "How far rows spread along the components. The paper fixes 1, in the unit of the data.",
     ),
     "mean": SettingChoice(
         "Mean",
@@ -249,9 +244,8 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "w_update": SettingChoice(
         "Update of the components",
         {"auto": "Automatic", "polar": "Closed form", "pymanopt": "Pymanopt"},
-        "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt searches "
-        "iteratively for the same solution; it is 16 to 300 times slower and may stop early. With "
-        "Gibbs sampling, these two are the paper's update, which does not sample W.",
+        "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt searches for the "
+        "same solution 16 to 300 times slower. Neither of the two samples W.",
     ),
     "z_update": SettingChoice(
         "Draw of the supports",
@@ -275,14 +269,12 @@ FIELDS: dict[str, SettingChoice | Number] = {
         "Paths per row",
         2,
         10_000,
-        "Where there are too many supports to sum over, the likelihood of a row is estimated from "
-        "this many paths. More paths are slower and more accurate.",
+        "Estimate the likelihood of a row from so many paths if there are too many supports.",
     ),
     "chain_starts": SettingChoice(
         "Chains start",
         {"overdispersed": "Far apart", "init": "As “Start” says"},
-        "If chains that start far apart agree, they found the same mode. If chains from one start "
-        "agree, they only mix well around it.",
+        "Chains that start far apart and agree found the same mode.",
     ),
     "noise_shape": Number("Noise: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
     "noise_scale": Number("Noise: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),

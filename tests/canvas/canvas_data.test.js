@@ -224,16 +224,16 @@ test('the palette finds panels, components, classes, selections, rows, columns a
     options: { came: ['', 'was 9'], selections: [['Bold ones', 3]] },
     callbacks: { colours: () => [['residual', 'Residual', 'Rows']] },
   };
-  stage.rows.codes = Uint8Array.from([0, 1, 0, 1, 0, 0]);
+  [stage.rows.codes, stage.meta.words] = [Uint8Array.from([0, 1, 0, 1, 0, 0]), { first: 1 }];
   const acts = [{ label: 'Undo', run: () => {} }];
   const targets = async (text) => (await find(stage, text, acts)).map(({ target }) => target);
   assert.deepEqual((await targets('5,2'))[0], { layout: 'pairs', panel: 2 }); // in the layout that is shown
-  assert.deepEqual(await targets('#4'), [{ row: 4 }]);
+  assert.deepEqual(await targets('#4'), [{ row: 3 }]);
   const [first] = stage.meta.components;
   assert.deepEqual(await targets(`component ${first.number}`), [{ component: 0 }]);
   assert.deepEqual(await targets('was 9'), [{ component: 1 }]);
   const named = (await find(stage, 'b', acts)).map(({ kind, label }) => `${kind} ${label}`);
-  assert.deepEqual(named, ['class b', 'selection Bold ones', 'row Row 1, Animal Bee']);
+  assert.deepEqual(named, ['class b', 'selection Bold ones', 'row Row 2, Animal Bee']);
   assert.deepEqual(
     (await find(stage, 'resid', acts)).map(({ kind }) => kind),
     ['column'],

@@ -24,7 +24,7 @@ from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs import queue, tasks
-from appca.jobs.queue import Jobs
+from appca.jobs.queue import Jobs, JobStatus, _Job
 from appca.jobs.tasks import Context, QualityConfig, campaign, passes_left, split_of
 from appca.jobs.worker import work
 from appca.models.loop import Progress
@@ -183,13 +183,30 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
     assert whole[-1] == 1.0
 
 
-def test_time_left_follows_the_pace_of_the_stage(context):
-    report, told = tasks.Paced(context, by_stage=True).at, []
-    for stage, fraction in [("a", 0.0), ("a", 0.01), ("a", 0.2), ("b", 0.3), ("b", 0.65)]:
-        context.clock.return_value += 2.0
-        report(stage, fraction)
-        told.append(context.seconds_left)
-    assert told == [None, None, 16.0, None, 2.0]
+RISING = [0.1] * 30 + [1 + 0.02 * i for i in range(60)]  # seconds of the fits of a grid
+PIECES = {  # what a table expects of each piece of a work, and how long it took, in seconds
+    "five times as long": ([0.1] * 60, [0.5] * 60),
+    "an eighth": ([4.0] * 60, [0.5] * 60),
+    "a slower machine, cheap fits first": (RISING, [2.5 * seconds for seconds in RISING]),
+    "large fits cost less": (RISING, [0.05] * 30 + [1.2 + 0.004 * i for i in range(60)]),
+    "a slow start": ([0.7, 3.8, 2, 4.8, *[2] * 9], [1.6, 3.7, 2.5, 4.1, *[2] * 9]),
+    "no table": (None, [0.5] * 60),
+}
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_the_time_left_is_right_within_a_factor_of_two_after_three_seconds(context, pieces):
+    expected, took = PIECES[pieces]
+    total, expected = expected and sum(expected), expected or took
+    report, clock = tasks.Paced(context, total).at, context.clock
+    begun, end, done = clock.return_value, clock.return_value + sum(took), 0.0
+    for piece, seconds in zip(expected, took, strict=True):
+        report("a stage", done / sum(expected))
+        if clock.return_value - begun >= 3.0:
+            assert 0.5 < context.seconds_left / (end - clock.return_value) < 2.0, context.fraction
+        clock.return_value, done = clock.return_value + seconds, done + piece
+    status, heard = JobStatus("0", "grid", {}, "key", seconds_left=5.0), queue.time.monotonic() - 2
+    assert _Job(status, 0.0, heard=heard).now.seconds_left == pytest.approx(3.0, abs=0.5)
 
 
 def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(context):

@@ -23,7 +23,7 @@ from appca.plots.components import png
 from appca.runs.home import home
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Run, RunStore
-from appca.ui import export, fits, services
+from appca.ui import explore, export, fits, services
 
 APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 60
@@ -59,6 +59,7 @@ def fit_once(dataset: Dataset, config: RunConfig, **given: object) -> FitResult:
 
 fits.fit_run = fit_once  # the first picture's fit, in every test
 fits.waits_for_compiler = lambda *_given: False  # as in a server that is warmed up
+explore.CHECK_SECONDS = 0.0  # no check of row scales but where a test allows one
 DOT = png(np.zeros((1, 1), np.uint8))
 preview = export.preview
 export.preview = lambda _key, _figure: DOT  # each visit of Export takes two seconds else

@@ -121,7 +121,7 @@ def test_a_map_is_laid_out_by_a_job_that_says_how_long_it_takes_and_is_then_show
     app = start("explore")
     assert list(Bar(app).views.values()) == ["Subspaces", "PCA", "Map"]
     Bar(app).send("view", "umap")
-    assert app.button(key="umap_run").label == "Lay out the map, about 17 s"
+    assert app.button(key="umap_run").label.startswith("Lay out the map, about ")
     app.button(key="umap_run").click().run()
     (job,) = jobs.jobs
     assert "umap_cancel" in keys(app)

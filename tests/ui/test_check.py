@@ -15,15 +15,17 @@ from appca.data.preprocessing import suggest
 from appca.data.sources import draw_synthetic, load
 from appca.data.store import DatasetStore
 from appca.jobs.tasks import QualityConfig
-from appca.runs.fit import fit_run
+from appca.runs.fit import fit_run, models_of
 from appca.runs.home import home
+from appca.runs.numbering import ComponentNumbers
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Run, RunStore
-from appca.ui import compare, diagnostics, state
-from appca.ui.choose import config_of, filled_csv, verdict
+from appca.ui import compare, diagnostics, explore, state
+from appca.ui.choose import filled_csv, verdict
 from appca.words import percent
 from tests.models.synthetic import planted
 from tests.ui.conftest import address, charts, find, go, healthy, html, keys, stored_run, told
+from tests.ui.conftest import run_of as shown_run
 
 PAGE, START, TRUST = "check/choose", "grid_start", "check/trust"
 
@@ -117,7 +119,7 @@ def test_a_fit_is_relied_on_once_its_halves_agree(start, table, jobs):
     measured(config, [[n, *gains, 1.0, 0.99, 0.98, 0.97] for n in range(1, 5)])
     jobs.end(job.id, "done", stability=config.id)
     assert "You can rely on this fit" in html(healthy(app.run()))
-    assert "stability_start" not in keys(app)
+    assert ("Fits well" in html(app), "stability_start" in keys(app)) == (True, False)
     fewer = replace(config, parameters=config.parameters | {"n_active": 1})
     measured(fewer, [[n, *gains, 1.0, 0.99, 0.9, 0.2] for n in range(1, 5)])
     app = healthy(start(TRUST, data=table, k="4", l="1"))
@@ -129,7 +131,7 @@ PLACE = "check/advanced"
 
 def measured_which_model(app, at_floor: float = 0.0, **nats: float) -> ModelsConfig:
     """Store a comparison in which methods differ from the paper's model by so many nats per row."""
-    config = config_of(app.session_state["config"])
+    config = models_of(app.session_state["config"])
     spread, lines = np.tile([-1.0, 1.0], 50), []
     for number, key in enumerate(METHODS):
         mean = nats.get(key.replace("+", "_"), 0.0)
@@ -147,7 +149,7 @@ def test_which_model_is_asked_answered_with_doubts_and_taken(start, jobs):
     assert button.label.startswith("Compare 16 models, about")
     button.click().run()
     config, job = asked(jobs, ModelsConfig)
-    assert config.id == config_of(app.session_state["config"]).id
+    assert config.id == models_of(app.session_state["config"]).id
     measured_which_model(app, 0.12, noise_scale=5.0, noise=2.0, mixture=3.0)
     jobs.end(job.id, "done", models=config.id)
     page = html(healthy(app.run()))
@@ -162,6 +164,25 @@ def test_which_model_is_asked_answered_with_doubts_and_taken(start, jobs):
     assert sum("in use" in name for name in find(app.selectbox, "Variant").options) == 1
 
 
+@pytest.mark.parametrize("gain", [3.0, 0.0])
+def test_row_scales_are_offered_if_they_are_better(start, table, jobs, monkeypatch, gain):
+    monkeypatch.setattr(explore, "CHECK_SECONDS", 60.0)
+    app = healthy(start("explore", data=table, k="4", l="2"))
+    (job,) = jobs.active()
+    assert (job.kind, job.asked, job.spec["most"]) == ("models", False, 2)
+    assert jobs.pauses[-1] > 1.0, "after the first picture"
+    assert "Comparing models" not in html(app), "nobody has asked for it"
+    measured_which_model(app, scale=gain)
+    jobs.end(job.id, "done")
+    page = told(healthy(app.run()))
+    assert ("row_scales" in keys(app), "−97.0, not −100.0 nats each" in page) == (gain > 0,) * 2
+    if gain:
+        before = (numbers := ComponentNumbers(home())).rename(shown_run(app), 1, "slant")
+        now = shown_run(healthy(app.button(key="row_scales").click().run()))
+        assert now.config.parameters["row_scale"] == "learned"
+        assert (numbers.of_run(now).names, "row_scales" in keys(app)) == (before.names, False)
+
+
 def test_a_learned_number_is_said_and_taken_back_to_the_same_comparison(start):
     app = start(l="1")
     config = measured_which_model(app, noise_scale_number=9.0, mixture_diagonal=20.0)
@@ -170,7 +191,7 @@ def test_a_learned_number_is_said_and_taken_back_to_the_same_comparison(start):
     assert "Mixture of factor analyzers, 4 of 1 is 11.0 nats above it" in html(app)
     app.button(key="models_use").click().run()
     assert app.session_state["config"].parameters["n_active"] == "learned"
-    assert config_of(app.session_state["config"]).id == config.id
+    assert models_of(app.session_state["config"]).id == config.id
     app = start()
     measured_which_model(app, noise=0.05)
     app = healthy(go(app, PLACE))

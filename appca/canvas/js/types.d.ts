@@ -57,7 +57,7 @@ interface Meta {
   layouts: Record<string, LayoutMeta>; colourings: Record<string, Colouring>; sheets?: SheetMeta;
   /** Those for a dark ground after the light ones. */
   component_pictures?: { cell: number; columns: number; tile: [number, number, number] };
-  words?: { row?: string; rows?: string };
+  words?: { row?: string; rows?: string; first?: number }; // first: the first row's number
   buffers?: Record<string, [string, number]>; // kind of number and length, by name
   hover?: { ids: string | null; lines: Line[] } | null;
   first?: string; // layout

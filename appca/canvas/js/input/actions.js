@@ -13,7 +13,7 @@ import {
 import { makeView, share } from '../layout/view.js';
 import { ease, Morph, placesOf, sine, Tour } from '../motion.js';
 import { setAxes } from '../scene/layouts.js';
-import { grouped } from '../scene/names.js';
+import { grouped, rowNumber } from '../scene/names.js';
 import { panelAt, pick, zoomView } from './gestures.js';
 
 /** @typedef {{x: number, y: number, w: number, h: number, mask: Uint8Array}} Mask */
@@ -293,7 +293,7 @@ export class Actions {
     this.telling = setTimeout(tell, place ? TELL : 0);
     if (row < 0 && this.back) this.flyTo(...this.back);
     if (row < 0) this.back = null;
-    this.say(row < 0 ? 'No row held' : `Row ${grouped(row)} held`);
+    this.say(row < 0 ? 'No row held' : `Row ${rowNumber(stage.meta, row)} held`);
     stage.frame = ''; // pictures of its nearest rows may be on other sheets
     stage.settleSoon();
   }

@@ -4,7 +4,7 @@ import { clamp, holds, mix, pointToPage, scaleOf, within, zoomed } from '../layo
 import { isCompact } from '../layout/view.js';
 import { element } from '../parts/dom.js';
 import { fullest } from '../scene/layouts.js';
-import { grouped } from '../scene/names.js';
+import { grouped, rowNumber } from '../scene/names.js';
 import { HIDDEN } from '../scene/rows.js';
 
 const REACH = 9; // px from the hand to a point
@@ -376,7 +376,9 @@ function listenWhileHeld(stage, actions, go, key) {
   if (step && near.length) {
     const next = at < 0 && step < 0 ? near.length - 1 : (at + step + near.length) % near.length;
     stage.chosen = near[next];
-    actions.say(`Row ${grouped(stage.chosen)}, ${next + 1} of the ${near.length} nearest`);
+    actions.say(
+      `Row ${rowNumber(stage.meta, stage.chosen)}, ${next + 1} of the ${near.length} nearest`,
+    );
     stage.schedule();
   } else if (key === 'Enter' && at >= 0) go({ row: stage.chosen });
   else if (key === 'n' && near.length) actions.select([stage.held, ...near]);

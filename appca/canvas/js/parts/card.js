@@ -2,7 +2,7 @@
 
 import { pick } from '../input/gestures.js';
 import { box, clamp, holds, scaleOf, within } from '../layout/geometry.js';
-import { capital, componentName, grouped, saidOf, setName, signed } from '../scene/names.js';
+import { capital, componentName, rowNumber, saidOf, setName, signed } from '../scene/names.js';
 import { DOUBTFUL, OUTSIDE } from '../scene/rows.js';
 import { drawHeld, occupancyOf, placeOf } from '../text/labels.js';
 import { element, paint, quiet, trace } from './dom.js';
@@ -149,7 +149,7 @@ function fill(stage, row, picture, lines) {
     ...(rows.flags[row] & OUTSIDE ? ['marked'] : []),
   ];
   lines.replaceChildren(
-    element('b', '', {}, `${capital(word)} ${grouped(row)}`),
+    element('b', '', {}, `${capital(word)} ${rowNumber(meta, row)}`),
     element('span', 'appca-count', {}, ` ${said}`),
     ...(meta.components.length ? [element('p', '', {}, ...sum)] : []),
     quiet(marks.join(' · ')),

@@ -2,7 +2,7 @@
 
 import { box } from '../layout/geometry.js';
 import { having } from '../scene/layouts.js';
-import { capital, componentName, countOf, grouped, rowsWith, setName } from '../scene/names.js';
+import { capital, componentName, countOf, rowNumber, rowsWith, setName } from '../scene/names.js';
 import { cssOf } from '../theme.js';
 import { classCounts } from './bar.js';
 import { button, element, icon, paint, quiet } from './dom.js';
@@ -62,13 +62,14 @@ async function rowsOf({ meta, rows, scene, colouring }, query) {
   const names = colouring?.kind === 'category' ? colouring.names : [];
   /** @param {number} row @param {string} [said] @returns {Hit} */
   const hit = (row, said = '') => {
-    const label = `${word} ${grouped(row)}${said}`;
+    const label = `${word} ${rowNumber(meta, row)}${said}`;
     return { kind: 'row', label, note: names[rows.codes[row]] || '', row, target: { row } };
   };
   const called =
     ['#', 'row ', `${word.toLowerCase()} `].find((name) => query.startsWith(name)) ?? '';
   const number = /^\d[\d,]*$/.exec(query.slice(called.length))?.[0].replaceAll(',', '');
-  const hits = number && Number(number) < rows.count ? [hit(Number(number))] : [];
+  const row = number ? Number(number) - (meta.words?.first ?? 0) : -1;
+  const hits = row >= 0 && row < rows.count ? [hit(row)] : [];
   const values = called === '#' ? [] : await rowsWith(scene, query, colouring?.title);
   for (const { title, value, row } of values)
     if (!hits.some((other) => other.row === row)) hits.push(hit(row, `, ${title} ${value}`));

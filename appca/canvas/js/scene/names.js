@@ -24,6 +24,9 @@ export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 /** A whole number as "12,345". @param {number} count */
 export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
+/** The number of a row as all pages count: from 1, or from 0 where the ids do. @param {Meta} meta @param {number} row */
+export const rowNumber = (meta, row) => grouped(row + (meta.words?.first ?? 0));
+
 /** A score with a true minus, which a rounded zero has not. @param {number} value @param {number} [digits] */
 export const signed = (value, digits = 1) =>
   value
