@@ -187,7 +187,7 @@ export function buildTourbar(stage, actions) {
   const words = element('b', '');
   const slider = range('Turn', 1, 0, 0.005);
   let target = -1;
-  const view = () => stage.views[0];
+  const view = () => stage.views.find(({ opened }) => opened) ?? stage.views[0];
   const run = () => {
     if (!actions.pauseTour() && view().opened && target >= 0) actions.tour(view(), target);
   };
