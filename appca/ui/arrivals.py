@@ -194,7 +194,8 @@ class DroppedFiles:
         file = held.enter_context(lock.opened(self._folder))
         if file is not None:
             lock.take(file)
-        self.remove = weakref.finalize(self, _remove, self._folder, held)
+        held.callback(shutil.rmtree, self._folder, ignore_errors=True)  # while it is locked
+        self.remove = weakref.finalize(self, held.close)
         self.begun = time.monotonic()
         self.files: list[tuple[str, Path]] = []
 
@@ -325,11 +326,6 @@ class Drops:
             arrival = self._waiting.pop((session, drop), None)
         if arrival is not None:
             arrival.remove()
-
-
-def _remove(folder: Path, locked: ExitStack) -> None:
-    with locked:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 SCRATCH = "uploads"

@@ -337,21 +337,19 @@ def draw(  # noqa: PLR0913 - all but four have defaults
         ),
         on_point_change=guarded(partial(_take, key, "point", PointMessage, pointed)),
         on_lost_change=lambda: None,  # Streamlit returns only states that have a callback
-        on_flat_change=lambda: st.session_state.update({FLAT: True}),
+        on_flat_change=guarded(partial(st.session_state.update, {FLAT: True})),
         **_on_acts(key, acts or {}),
     )
     if flat:
         from appca.canvas.figure import panels_without_webgl
 
-        figure = panels_without_webgl(scene.scene, layout, colouring)
         with st.container(key=f"{key}-flat"):
             st.caption("The fullest panels, with a fair sample of the rows where there are many.")
+            figure = panels_without_webgl(scene.scene, layout, colouring)
             st.plotly_chart(figure, alt=described(figure), key=f"{key}-panels")
     if st.session_state.get(f"{key}-shown") != scene.key:
         st.session_state[f"{key}-shown"] = scene.key
-        time.sleep(
-            SENT_S
-        )  # else it is sent with the rest of the page, which keeps the browser busy
+        time.sleep(SENT_S)  # not with the rest of the page, which keeps the browser busy
 
 
 def draw_bar(
