@@ -1,6 +1,7 @@
 """The page Explore in a browser: the canvas beside its sliders, a click on a point, long fits."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -347,14 +348,18 @@ STRENGTH = """() => {
 }"""
 
 
-def test_fits_and_previews_are_stopped_by_a_press_or_another_k_and_the_picture_stays(
-    serve, visit, tmp_path_factory
-):
-    """Fits of seven components and previews of eight never end by themselves here."""
-    folder = tmp_path_factory.mktemp("held")
+def held_app(folder: Path) -> Path:
+    """Write the app with fits of seven components and previews of eight that never end."""
     (folder / "pages").symlink_to(APP.parent / "pages")
     app = folder / "app.py"
     app.write_text(HELD + APP.read_text())
+    return app
+
+
+def test_fits_and_previews_are_stopped_by_a_press_or_another_k_and_the_picture_stays(
+    serve, visit, tmp_path_factory
+):
+    app = held_app(tmp_path_factory.mktemp("held"))
     page = visit(f"{serve(app, OMP_NUM_THREADS='1').url}/").page
     settled(page, "said.rows === '1797'")
     fitting = page.locator(".st-key-fitting")
