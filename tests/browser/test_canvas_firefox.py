@@ -104,6 +104,8 @@ def test_a_fit_goes_on_after_a_reload_and_a_second_window_works_beside_it(window
     second.keyboard.press("Enter")
     second.locator(".st-key-drawer_components [data-name=slant]").wait_for(state="attached")
     assert fitting.is_visible()
+    first.locator(".st-key-fitting").get_by_role("button", name="Stop").click()
+    drawn(first, "explorer.dataset.panels == 21")
     choose(first, 5)
     drawn(first, "explorer.dataset.panels == 10")
     first.locator(".st-key-drawer_components [data-name=slant]").wait_for(
