@@ -123,6 +123,7 @@ def _prepare() -> None:
         fits.adopt(address.get("run"))
         state.restore(state.current_dataset(), address.get("sel"))
         state.begin_at(address.get("step"))
+        arrivals.take_look(address)
         if not st.session_state.get(state.KEYS.notices):
             if (damage := services.runs().damage(run)) is not None:
                 state.notify("error", damage)
@@ -151,4 +152,4 @@ def _prepare() -> None:
 def _write_address(**more: str | None) -> None:
     if state.is_ready():
         token, step = state.token(state.current_dataset()), state.number()
-        state.write_address(sel=token, step=step, **more)
+        state.write_address(sel=token, step=step, **arrivals.look(), **more)

@@ -1,4 +1,4 @@
-"""The canvas and the app in Firefox: Debian's ESR on a screen, by Playwright 1.57 (see `.ci/run`)."""
+"""The canvas and the app in Firefox: the ESR of Debian on a screen (see `.ci/run`)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
