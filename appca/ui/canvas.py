@@ -263,19 +263,10 @@ def address(scene: PageScene, dataset: Dataset, canvas: str = "canvas") -> dict[
 
 BOTH = "both"  # subspaces, and pairs beside them
 VIEWS = (BOTH, "subspaces", "pairs", "pca", "slices", "umap")
-_canvas = st.components.v2.component(
-    "appca_canvas",
-    html="<div class='appca-canvas-box'></div>",
-    js=LOADER,
-    css=(JS / "canvas.css").read_text(encoding="utf-8"),
-    isolate_styles=False,
-)
-_bar = st.components.v2.component(
-    "appca_bar",
-    js=LOADER,
-    css=(JS / "bar.css").read_text(encoding="utf-8"),
-    isolate_styles=False,
-)
+_styles = [(JS / name).read_text(encoding="utf-8") for name in ("canvas.css", "bar.css")]
+_part = partial(st.components.v2.component, js=LOADER, isolate_styles=False)
+_canvas = _part("appca_canvas", html="<div class='appca-canvas-box'></div>", css=_styles[0])
+_bar = _part("appca_bar", css=_styles[1])
 FLAT = "without_webgl"  # whether this browser cannot draw the canvas
 SENT_S = 0.02  # Streamlit sends parts of a page every 0.01 s
 log = logging.getLogger(__name__)

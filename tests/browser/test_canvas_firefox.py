@@ -66,7 +66,7 @@ def test_rows_are_drawn_selected_zoomed_and_toured_in_firefox(page):
     assert settle(page)["view"] == "subspaces {1,3}"
 
 
-def test_k_moves_ten_times_in_two_seconds_and_a_reload_brings_selection_and_colour(window, serve):
+def test_k_moves_ten_times_in_two_seconds_and_what_is_chosen_stays_after_a_reload(window, serve):
     page = window(f"{serve(APP, OMP_NUM_THREADS='1').url}/?k=4&l=2")
     drawn(page, "explorer.dataset.rows == 1797 && explorer.dataset.thumbnails > 20")
     idle(page)
@@ -84,6 +84,12 @@ def test_k_moves_ten_times_in_two_seconds_and_a_reload_brings_selection_and_colo
     page.reload()
     drawn(page, f"explorer.dataset.panels == 28 && explorer.dataset.selected == {selected}")
     assert (here(page)["k"], size(page).input_value()) == ("8", "7")  # its place from 0
+    page.locator(".appca-keytitle", has_text="Component 2").first.wait_for(state="attached")
+    size(page, "L").press("ArrowRight")
+    drawn(page, "explorer.dataset.view === 'subspaces+pairs'")
+    idle(page)
+    page.locator(".appca-views").get_by_text("Pairs", exact=True).click()
+    drawn(page, "explorer.dataset.view === 'pairs'")
 
 
 def test_a_fit_goes_on_after_a_reload_and_a_second_window_works_beside_it(window, serve, tmp_path):
@@ -111,16 +117,3 @@ def test_a_fit_goes_on_after_a_reload_and_a_second_window_works_beside_it(window
     first.locator(".st-key-drawer_components [data-name=slant]").wait_for(
         state="attached", timeout=60 * SECOND
     )
-
-
-def test_subspaces_and_pairs_open_side_by_side_and_each_alone_by_a_click(window, serve):
-    page = window(f"{serve(APP, OMP_NUM_THREADS='1').url}/?k=4&l=3")
-    drawn(page, "explorer.dataset.view === 'subspaces+pairs'")
-    for name, view in (("Pairs", "pairs"), ("Both", "subspaces+pairs"), ("Subspaces", "subspaces")):
-        idle(page)
-        page.locator(".appca-views").get_by_text(name, exact=True).click()
-        drawn(page, f"explorer.dataset.view === '{view}'")
-    page.reload()
-    drawn(page, "explorer.dataset.panels == 4")
-    size(page, "L").press("ArrowLeft")
-    drawn(page, "explorer.dataset.view === 'subspaces' && explorer.dataset.panels == 6")

@@ -282,33 +282,26 @@ def test_a_click_shows_the_row_and_keys_go_to_its_nearest_rows(visit, address, w
     settled(page, "said.held === '-1'")
 
 
+PLOTTED = """([panels, colours]) => {
+  const all = (some) => [...document.querySelectorAll(`.st-key-canvas-flat ${some}`)];
+  const points = all('.points path');
+  return points.length === 1797 && all('.annotation-text').length === panels
+    && new Set(points.map((one) => one.style.fill)).size >= colours;
+}"""
+
+
 def test_without_webgl_the_page_says_so_and_plotly_draws_the_panels(
     playwright_driver, chromium, address
 ):
     flags = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis"]
     browser = playwright_driver.chromium.launch(executable_path=chromium, args=flags)
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page = browser.new_page()
     page.goto(f"{address}/?k=4&l=2")
     page.get_by_text("This browser does not offer WebGL 2").wait_for(timeout=60 * SECOND)
-    titles = page.locator(".st-key-canvas-flat .annotation-text")
-
-    def shows(count: int) -> None:
-        titles.nth(count - 1).wait_for(timeout=60 * SECOND)
-        idle(page, 60)
-        assert titles.count() == count
-
-    shows(6)
-    points = page.locator(".st-key-canvas-flat .points path")
-    colours = "(all) => new Set(all.map((one) => one.style.fill)).size"
-    assert points.count() == 1797
-    assert points.evaluate_all(colours) == 10
-    page.get_by_label("Colour", exact=True).select_option("component:2")
-    page.wait_for_function(
-        f"({colours})([...document.querySelectorAll('.st-key-canvas-flat .points path')]) > 20",
-        timeout=60 * SECOND,
-    )
-    choose(page, 5)
-    shows(10)
+    for k, panels, colour, least in ((4, 6, "label:digit", 10), (5, 10, "component:2", 20)):
+        choose(page, k)
+        page.get_by_label("Colour", exact=True).select_option(colour)
+        page.wait_for_function(PLOTTED, arg=[panels, least], timeout=60 * SECOND)
     browser.close()
 
 

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appca.data.store import DatasetStore
-from appca.runs.store import RunStore
-from tests.browser.test_app import APP, SECOND, drawn, idle
+from tests.browser.test_app import APP, SECOND, idle
 
 pytestmark = pytest.mark.browser
 KINDS = {  # of the buttons: how a file begins
@@ -58,25 +56,3 @@ def test_every_file_arrives_and_the_report_opens_without_a_network(files, browse
     assert [url for url in asked if not url.startswith(("data:", "blob:", own))] == []
     assert errors == []
     context.close()
-
-
-def imported(store: RunStore) -> list:
-    return [one for one in store.list() if one.config.imported is not None]
-
-
-def test_a_session_opens_on_a_server_that_knows_nothing_of_it(visit, serve, sender, files):
-    fresh = serve(APP, OMP_NUM_THREADS="1", APPCA_TEST_SERVER="fresh")
-    (run,) = RunStore(sender.home).list()
-    page = visit(f"{fresh.url}/data", still=True).page
-    page.get_by_text("Drop a file").wait_for(timeout=60 * SECOND)
-    idle(page)
-    page.locator("[class*=st-key-upload-] input[type=file]").set_input_files(files["session"])
-    store = RunStore(fresh.home)
-    page.wait_for_url(
-        lambda url: any(one.id in url for one in imported(store)), timeout=40 * SECOND
-    )
-    idle(page)
-    drawn(page, "explorer.dataset.rows == 1797", 60)
-    (kept,) = imported(store)
-    assert kept.fitted.scores.tobytes() == run.fitted.scores.tobytes()
-    assert DatasetStore(fresh.home).get(run.config.dataset).n_rows == 1797

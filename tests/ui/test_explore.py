@@ -719,11 +719,3 @@ def test_a_name_that_is_taken_is_said_to_be_replaced_and_a_refused_one_stays(zer
     app.button(key="named-delete").click().run()
     assert [problem.message for problem in app.exception] == []
     assert "No space left" in sentences(app)[0], "it is said not to be deleted"
-
-
-def test_rows_are_selected_by_their_numbers_or_as_a_mask(monkeypatch):
-    monkeypatch.setattr(state.st, "session_state", {})
-    wine = load("wine")
-    for rows_given, chosen_rows in ((np.array([3, 5]), [3, 5]), (np.arange(178) > 175, [176, 177])):
-        state.put(wine, rows_given)
-        assert np.flatnonzero(state.get(wine)).tolist() == chosen_rows
