@@ -232,22 +232,20 @@ def panels_without_webgl(scene: Scene, layout: str, colouring: str) -> "go.Figur
     elif kind == "component":
         slots, scores = scene.buffers["components"], scene.buffers["scores"]
         used = np.where(slots == int(number) - 1, scores * meta["score_unit"], 0.0).sum(axis=1)
-        codes, table, *_ = levels(Colour("number", colouring, used))
-        names = [""] * len(table)
+        ramp = levels(Colour("number", colouring, used))
+        codes, table, names = ramp.codes, list(ramp.table), [""] * len(ramp.table)
     rgb = np.array([list(bytes.fromhex(colour[1:])) for colour in table], np.uint8)
     made = []
     for panel, all_rows in zip(drawn, every, strict=True):
         rows = all_rows[: math.ceil(share * len(all_rows))]
         x, y = _coordinates(scene, layout, panel, rows)
-        of, axes = [meta["components"][k] for k in panel["components"]], ["", ""]
+        title, axes = header["title"], ["", ""]
         if header["kind"] != "map":
-            axes = [_named([meta["components"][k]], WIDE).strip("{}") for k in panel["axes"]]
-        made.append(
-            Scatter(
-                *(_named(of, WIDE) if of else header["title"], x, y, codes[rows], *axes[:2]),
-                rgb=rgb[codes[rows]] if len(table) > LISTED_CLASSES else None,
-            )
-        )
+            title = _named([meta["components"][k] for k in panel["components"]], WIDE)
+            shown = [meta["components"][k] for k in panel["axes"]]
+            axes = [f"{of['number']} {of['name']}".strip() for of in shown] + axes
+        colours = rgb[codes[rows]] if len(table) > LISTED_CLASSES else None
+        made.append(Scatter(title, x, y, codes[rows], axes[0], axes[1], rgb=colours))
     figure = scatters(made, names)
     return figure.update_layout(legend_y=1 + 40 / figure.layout.height, margin_t=100)
 

@@ -436,7 +436,7 @@ def _open_session(name: str, file: Path) -> None:
     distance = given.get("min_dist")
     if isinstance(distance, int | float) and 0 <= distance <= 1:
         sound["min_dist"] = float(distance)
-    take_look({name: sound.pop(name) for name in look() if name in sound})
+    take_look({name: str(sound.pop(name)) for name in look() if name in sound})
     st.session_state[state.KEYS.umap] = sound
     if unpacked.selected is not None:
         state.put(dataset, unpacked.selected)

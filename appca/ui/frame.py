@@ -8,6 +8,7 @@ import streamlit as st
 from appca.runs.run import MODELS, RunConfig
 from appca.storage.identity import ID_DIGITS
 from appca.ui import STATIC, arrivals, fits, kit, services, state, streamlit_internals, warm_up
+from appca.ui.canvas import SCRIPT
 from appca.ui.kit import JOB_TITLES, LINE, NOTE, ending, markdown, nats_per_row, press, tag, words
 from appca.ui.streamlit_internals import base
 from appca.words import InputError, about, counted, percent
@@ -96,7 +97,7 @@ def around_page(draw: Callable[[], None], name: str) -> None:
         st.html(STYLE)
         _listener(
             key="appca-frame",
-            data={"ahead": _ahead, "base": base()},
+            data={"ahead": _ahead, "base": base(), "picture": "" if name else SCRIPT},
             on_undo_change=state.undo,
             on_redo_change=state.redo,
         )
