@@ -425,15 +425,15 @@ def _open_session(name: str, file: Path) -> None:
     run = services.runs().get(unpacked.opened or next(iter(unpacked.runs), ""))
     if run is not None:
         state.open_config(run.config)
-    dataset, given = state.current_dataset(), unpacked.look
+    dataset, saved_look = state.current_dataset(), unpacked.look
     allowed = {  # this data set may lack some of what the file was saved with
-        "colour": [str(given.get("colour"))],  # see `controls.chosen`
+        "colour": [str(saved_look.get("colour"))],  # see `controls.chosen`
         "view": canvas.VIEWS,
         "start": settings.STARTS,
         "n_neighbors": range(2, settings.MOST_NEIGHBOURS + 1),
     }
-    sound = {key: given[key] for key in allowed if given.get(key) in allowed[key]}
-    distance = given.get("min_dist")
+    sound = {key: saved_look[key] for key in allowed if saved_look.get(key) in allowed[key]}
+    distance = saved_look.get("min_dist")
     if isinstance(distance, int | float) and 0 <= distance <= 1:
         sound["min_dist"] = float(distance)
     take_look({name: str(sound.pop(name)) for name in look() if name in sound})
