@@ -33,8 +33,7 @@ if __name__ == "__main__":  # for every window
     frame.around_page(page.run, page.url_path)
 elif __name__ != "__mp_main__":  # once, imported by `streamlit run` before it serves
     streamlit_internals.prepare()
-    server.check_address()
-    server.hold_home()
+    server.check_and_hold()
     server.allow_many_files()
     app = st.App(
         __file__,

@@ -10,6 +10,9 @@ slider: from a number typed beside the slider of K or L to the points of another
 picture in which every point of the final fit is drawn and stands still, on MNIST from K = 10,
 L = 3. Points travel for 0.42 s, or not at all if motion is reduced.
 
+opening: the digits drawn with their images in a new browser profile, and the title of an empty
+Streamlit page, by turns, from servers that have drawn both before.
+
 million: from `appca FILE` with a new home to the picture in a tab that was open before, for rows of
 50 numbers, three times; and the memory of all processes until the fit has replaced the preview.
 """
@@ -42,6 +45,7 @@ FINAL_MS = 2_500  # without another picture: the last one was final
 MOVES = [("k", number) for number in (13, 7, 11, 6, 10)] + [
     ("l", number) for number in (5, 2, 4, 3)
 ]
+VISITS = 10
 STARTS, FIT_S = 3, 60.0  # until the fit has replaced the preview
 
 FIRST_PICTURE = """() => {
@@ -90,6 +94,7 @@ def main() -> None:
     measures: dict[str, Callable[[Any, Path, int], list[results.Row]]] = {
         "pages": pages,
         "slider": slider,
+        "opening": opening,
         "million": million,
     }
     parser = results.arguments(__doc__)
@@ -181,6 +186,35 @@ def slider(browser: Any, folder: Path, n: int) -> list[results.Row]:
             f"is complete after {complete:.2f} s; load {os.getloadavg()[0]:.1f}",
             flush=True,
         )
+    return rows
+
+
+def opening(browser: Any, folder: Path, n: int) -> list[results.Row]:
+    """Time the first picture beside an empty page."""
+    script = folder / "empty.py"
+    script.write_text('import streamlit as st\n\nst.title("Empty")\n')
+    drawn = {"empty": "() => document.querySelector('h1')?.innerText === 'Empty'"}
+    drawn["picture"] = FIRST_PICTURE
+    rows: list[results.Row] = []
+    with (
+        served(folder / "home") as app,
+        served(folder / "home", script=str(script)) as empty,
+    ):
+        for visit in range(VISITS + 1):
+            row: results.Row = {"visit": visit}
+            for what, address in (("empty", empty), ("picture", app)):
+                page = opened(browser, "about:blank")
+                began = time.perf_counter()
+                page.goto(address, wait_until="commit")
+                page.wait_for_function(drawn[what])
+                row[f"{what}_s"] = time.perf_counter() - began
+                page.close()
+            time.sleep((READING_MS if visit else WARM_UP_MS) / 1000)
+            rows += [row] if visit else []
+    seconds = {what: [float(row[f"{what}_s"]) for row in rows] for what in drawn}
+    for of in (statistics.median, min):
+        a, b = of(seconds["empty"]), of(seconds["picture"])
+        print(f"{of.__name__}: {a:.2f} s empty, {b:.2f} s picture, {b / a:.2f} times", flush=True)
     return rows
 
 

@@ -2,7 +2,7 @@
 
 `python -m benchmarks.canvas [ROWS ...]` (default 10000 100000 1000000) writes results/canvas.json:
 planted rows with K = 10, L = 3 and one map. A first view is the buffers that a page fetches before
-its first picture: components, scores, doubt, one colouring, the layout that opens and the map.
+its first picture: components, scores, doubt, one colouring, both layouts that open and the map.
 After a change of colours or selection, a fair sample is drawn first, 0.03 points a pixel, then all;
 both are measured. The browser draws without a graphics card at 1400 x 900; milliseconds are medians
 of frames, and of three new windows without a cache. The canvas is one script, as in the app.
@@ -85,7 +85,7 @@ def packed(n: int, folder: Path) -> results.Row:
     write(scene, folder)
     colouring = next(iter(scene.meta["colourings"]))
     names = ["components", "scores", "doubt", f"codes.{colouring}"]
-    names += [f"order.{scene.meta['first']}", "order.pca", "map.pca"]
+    names += ["order.subspaces", "order.pairs", "order.pca", "map.pca"]
     size = sum(scene.buffers[name].nbytes for name in names)
     return {"first_view_bytes_a_row": size / n, "layouts_s": statistics.median(seconds)}
 

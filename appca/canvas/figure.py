@@ -4,7 +4,8 @@ Panels have the scales and images that the canvas gives them, and are line by li
 most `MOST_PANELS` of them, the fullest.
 """
 
-from typing import Any, NamedTuple
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,14 +20,19 @@ from appca.canvas.panels import jitter
 from appca.canvas.scene import Scene
 from appca.plots.components import component_figure
 from appca.plots.still import THEMES, StillFigure, styled
+from appca.plots.style import Colour, levels
 from appca.runs.numbering import numbered_after
 from appca.words import InputError, number, shortened
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.28, 1.7  # inches; HEAD above a panel for its name
 WIDE, COLUMNS, LARGEST_SIDE, MOST_PANELS = 10.5, 6, 2.2, 30
 STRIP, MAP_SIDE = (8.0, 0.9), 6.5
 LETTERS_AN_INCH = 14.0
 TILE, ROOM = 0.19, 1.5  # inches of an image on a panel; its distance to others in its own sides
+LISTED_CLASSES = 40  # colours in a legend at most
 LARGEST = 12_000  # points beyond which they are pixels in an SVG, too
 
 
@@ -202,6 +208,46 @@ def _legend(figure: Figure, header: dict[str, Any], theme: dict[str, str]) -> No
     first.set_horizontalalignment("left")  # both within the bar
     last.set_horizontalalignment("right")
     axes.set_title(header["title"], loc="left", fontsize=9, weight="bold", color=theme["soft"])
+
+
+def panels_without_webgl(scene: Scene, layout: str, colouring: str) -> "go.Figure":
+    """Draw the fullest panels of a layout with Plotly, a fair sample of their rows as vectors.
+
+    `colouring` is a key of the scene's, or "component:" and a number; else rows have one colour.
+    """
+    from appca.plots.studies import MOST_SVG, Scatter, scatters
+
+    meta, header = scene.meta, scene.meta["layouts"][layout]
+    fullest = sorted(header["panels"], key=lambda panel: -panel["count"])[:MOST_PANELS]
+    drawn = [panel for panel in header["panels"] if panel in fullest]
+    every = [_rows_of(scene, layout, panel) for panel in drawn]
+    share = min(1.0, (MOST_SVG - len(every)) / max(1, sum(map(len, every))))
+    codes, (names, table) = np.zeros(meta["rows"], int), ([meta["words"]["rows"]], [])
+    kind, _, number = colouring.partition(":")
+    if colouring in meta["colourings"]:
+        colours = meta["colourings"][colouring]
+        codes, table = scene.buffers[f"codes.{colouring}"], colours["table"]
+        names = colours["names"] or [""] * (len(table) - 1)
+        names = [*names, "missing"] if codes.max() == len(names) else names
+    elif kind == "component":
+        slots, scores = scene.buffers["components"], scene.buffers["scores"]
+        used = np.where(slots == int(number) - 1, scores * meta["score_unit"], 0.0).sum(axis=1)
+        ramp = levels(Colour("number", colouring, used))
+        codes, table, names = ramp.codes, list(ramp.table), [""] * len(ramp.table)
+    rgb = np.array([list(bytes.fromhex(colour[1:])) for colour in table], np.uint8)
+    made = []
+    for panel, all_rows in zip(drawn, every, strict=True):
+        rows = all_rows[: math.ceil(share * len(all_rows))]
+        x, y = _coordinates(scene, layout, panel, rows)
+        title, axes = header["title"], ["", ""]
+        if header["kind"] != "map":
+            title = _named([meta["components"][k] for k in panel["components"]], WIDE)
+            shown = [meta["components"][k] for k in panel["axes"]]
+            axes = [f"{of['number']} {of['name']}".strip() for of in shown] + axes
+        colours = rgb[codes[rows]] if len(table) > LISTED_CLASSES else None
+        made.append(Scatter(title, x, y, codes[rows], axes[0], axes[1], rgb=colours))
+    figure = scatters(made, names)
+    return figure.update_layout(legend_y=1 + 40 / figure.layout.height, margin_t=100)
 
 
 MAP = "Map"

@@ -1,6 +1,5 @@
 """Layouts of the same rows: subspaces, pairs of components, strips, maps."""
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -8,35 +7,7 @@ import numpy as np
 
 from appca.canvas import panels
 from appca.canvas.image_placement import SPACING, room_orders
-from appca.canvas.panels import JITTER, Axes, Components, Groups, Usage
-
-RATIO = 1.5  # width / height
-MOVES = 500  # exchanges a panel
-SEED = 3
-
-
-def seriated_cells(components: list[Components], counts: np.ndarray) -> list[tuple[int, int]]:
-    """Return the (column, row) of each panel, the same for the same panels."""
-    from appca.canvas.scene_kernels import seriate
-
-    n = len(components)
-    columns = max(1, math.ceil(math.sqrt(n * RATIO)))
-    rows = -(-n // columns)
-    uses = np.zeros((n, 1 + max((k for support in components for k in support), default=0)))
-    for p, support in enumerate(components):
-        uses[p, list(support)] = 1
-    weight = np.sqrt(np.sqrt(counts / max(1, counts.max(initial=1))))
-    shared = uses @ uses.T * (0.3 + 0.7 * np.sqrt(np.outer(weight, weight)))
-    at = np.arange(columns * rows)
-    far = np.abs(at // columns - (rows - 1) / 2) / rows
-    far += np.abs(at % columns - (columns - 1) / 2) / columns
-    holder = np.full(len(at), -1)
-    holder[np.argsort(far, kind="stable")[:n]] = np.argsort(-weight, kind="stable")
-    stream = np.array([SEED], np.uint64)
-    seriate(holder, shared, weight, far, columns, MOVES * n, stream)
-    places = np.argsort(holder, kind="stable")[-n:].tolist()  # behind those that hold none
-    return [(place % columns, place // columns) for place in places]
-
+from appca.canvas.panels import JITTER, Axes, Groups, Usage
 
 PANELS_AT_FIRST = 60  # with more subspaces, pairs are shown first
 WIDE = 255  # components, beyond which pairs make a grid of the fullest instead of a triangle
@@ -88,7 +59,7 @@ def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layou
     x, y = positions[whole.rows].T
     shown = np.zeros((1, 2), np.int64)
     on_axes = Axes(shown, np.array([[[0.0, 1.0]] * 2]), x, y)
-    layout = _layout("map", title, whole, on_axes, usage, [(0, 0)])
+    layout = _layout("map", title, whole, on_axes, usage)
     panel = layout.header["panels"][0]
     panel |= {"axes": [0, 1], "range": _ranges(limits)}
     header = layout.header | {"limits": _ranges(limits)}
@@ -101,18 +72,13 @@ def _pairs(
 ) -> Layout:
     """Lay out pairs of components: as a grid where a triangle of all would show no panel."""
     on_axes = panels.placed(pairs, usage, panels.by_pair(pairs), ranges)
-    cells = [(pair[-1], pair[0]) if pair else (0, usage.n_components) for pair in pairs.components]
-    if kind == "grid":
-        cells = seriated_cells(pairs.components, pairs.counts)
-    return _layout(kind, title, pairs, on_axes, usage, cells)
+    return _layout(kind, title, pairs, on_axes, usage)
 
 
 def _grid(usage: Usage, kind: str) -> Layout:
     subspaces = panels.subspaces(usage)
     on_axes = panels.placed(subspaces, usage, panels.by_variance(subspaces, usage))
-    strips = [(0, p) for p in range(len(subspaces.components))]
-    cells = strips if kind == "strips" else seriated_cells(subspaces.components, subspaces.counts)
-    layout = _layout(kind, "Subspaces", subspaces, on_axes, usage, cells)
+    layout = _layout(kind, "Subspaces", subspaces, on_axes, usage)
     sizes = 0.8 + 0.2 * (subspaces.counts / subspaces.counts.max(initial=1)) ** 0.4
     for panel, size in zip(layout.header["panels"], sizes, strict=True):
         panel["size"] = round(float(size), 3)
@@ -123,14 +89,7 @@ def _grid(usage: Usage, kind: str) -> Layout:
     return layout
 
 
-def _layout(
-    kind: str,
-    title: str,
-    panels: Groups,
-    on_axes: Axes,
-    usage: Usage,
-    cells: list[tuple[int, int]],
-) -> Layout:
+def _layout(kind: str, title: str, panels: Groups, on_axes: Axes, usage: Usage) -> Layout:
     rows, levels = panels.rows, np.full((len(panels.counts), 1), -1)
     if usage.pictured:
         rows, levels = _by_room(panels, on_axes, max(LISTED, len(usage.priority)))
@@ -148,12 +107,15 @@ def _layout(
             "start": int(start[p]),
             "listed": int(listed[p]),
             "count": int(panels.counts[p]),
-            "cell": list(cells[p]),
             "levels": [level for level in levels[p].tolist() if level >= 0],
             "range": _ranges(on_axes.ranges[p]),
         }
         for p, components in enumerate(panels.components)
     ]
+    if kind == "triangle":  # row a, column b; a grid is filled in the order of its panels
+        for entry in header["panels"]:
+            used = entry["components"] or [usage.n_components, 0]
+            entry["cell"] = [used[-1], used[0]]
     if panels.n_rows < len(usage.priority):
         for entry, total in zip(header["panels"], panels.totals, strict=True):
             entry["total"] = int(total)

@@ -166,7 +166,10 @@ class Groups(NamedTuple):
 
 
 def subspaces(usage: Usage) -> Groups:
-    """Return a group for each set of components in use, the fullest first."""
+    """Return a group for each set of components in use, the fullest first.
+
+    Where rows use more than two, those with a panel are in the order of their numbers.
+    """
     member = _keys(usage)
     counts = np.bincount(member)
     first = np.empty(len(counts), np.int64)
@@ -174,6 +177,8 @@ def subspaces(usage: Usage) -> Groups:
     taken = usage.taken[first]
     sets = [tuple(usage.slots[row, taken[g]].tolist()) for g, row in enumerate(first.tolist())]
     order = sorted(range(len(sets)), key=lambda g: (-counts[g], sets[g]))
+    if usage.most_used > 2:
+        order[:MOST_PANELS] = sorted(order[:MOST_PANELS], key=sets.__getitem__)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     by_priority = rank[member[usage.priority]]

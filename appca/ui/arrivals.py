@@ -30,7 +30,6 @@ from appca.data.pixels import KINDS, Judged, likely_shapes, with_shape
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart
 from appca.runs.home import home
-from appca.runs.run import RunConfig
 from appca.runs.session import SUFFIX, Session, pack, unpack_apart
 from appca.storage import files, lock
 from appca.storage.identity import ID_DIGITS, is_id
@@ -194,7 +193,8 @@ class DroppedFiles:
         file = held.enter_context(lock.opened(self._folder))
         if file is not None:
             lock.take(file)
-        self.remove = weakref.finalize(self, _remove, self._folder, held)
+        held.callback(shutil.rmtree, self._folder, ignore_errors=True)  # while it is locked
+        self.remove = weakref.finalize(self, held.close)
         self.begun = time.monotonic()
         self.files: list[tuple[str, Path]] = []
 
@@ -327,11 +327,6 @@ class Drops:
             arrival.remove()
 
 
-def _remove(folder: Path, locked: ExitStack) -> None:
-    with locked:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 SCRATCH = "uploads"
 _drop_target = kit.scripted("dropping", '<div class="ca-drop" role="status"></div>')
 
@@ -407,8 +402,7 @@ def save(dataset: Dataset, shown: fits.Shown) -> None:
             persist_state="session",
             help="Without them the file is small, but the reader must have the same data set.",
         )
-        here, keys = st.session_state, _keys(shown.config)
-        looks = {name: here[key] for name, key in keys.items() if key in here}
+        looks = {name: chosen for name, chosen in look().items() if chosen is not None}
         map_of = settings.config_of(dataset, shown.config)
         laid_out = settings.stored_map(dataset, shown.config)
         session = Session(
@@ -417,7 +411,7 @@ def save(dataset: Dataset, shown: fits.Shown) -> None:
             state.named(dataset),
             state.get(dataset),
             shown.config.id,
-            looks | here.get(state.KEYS.umap, {}),
+            looks | st.session_state.get(state.KEYS.umap, {}),
             [(map_of, laid_out)] if map_of is not None and laid_out is not None else [],
         )
         made = partial(pack, session, home(), with_data=with_data)
@@ -431,19 +425,18 @@ def _open_session(name: str, file: Path) -> None:
     run = services.runs().get(unpacked.opened or next(iter(unpacked.runs), ""))
     if run is not None:
         state.open_config(run.config)
-    dataset, look = state.current_dataset(), unpacked.look
+    dataset, saved_look = state.current_dataset(), unpacked.look
     allowed = {  # this data set may lack some of what the file was saved with
-        "colour": [str(look.get("colour"))],  # see `controls.chosen`
+        "colour": [str(saved_look.get("colour"))],  # see `controls.chosen`
         "view": canvas.VIEWS,
         "start": settings.STARTS,
         "n_neighbors": range(2, settings.MOST_NEIGHBOURS + 1),
     }
-    sound = {key: look[key] for key in allowed if look.get(key) in allowed[key]}
-    distance = look.get("min_dist")
+    sound = {key: saved_look[key] for key in allowed if saved_look.get(key) in allowed[key]}
+    distance = saved_look.get("min_dist")
     if isinstance(distance, int | float) and 0 <= distance <= 1:
         sound["min_dist"] = float(distance)
-    keys = _keys(state.config())
-    st.session_state.update({key: sound.pop(name) for name, key in keys.items() if name in sound})
+    take_look({name: str(sound.pop(name)) for name in look() if name in sound})
     st.session_state[state.KEYS.umap] = sound
     if unpacked.selected is not None:
         state.put(dataset, unpacked.selected)
@@ -453,9 +446,20 @@ def _open_session(name: str, file: Path) -> None:
     state.notify("success", f"“{dataset.name}” is open, with {runs}{kept}.")
 
 
-def _keys(config: RunConfig) -> dict[str, str]:
-    colour, view = controls.colour_key(config.dataset), controls.view_key(config.n_active)
-    return {"colour": colour, "view": view}
+def look() -> dict[str, str | None]:
+    """Return the colouring and the view that were chosen, None where none was."""
+    return {name: st.session_state.get(key) for name, key in _keys().items()}
+
+
+def take_look(wanted: Mapping[str, str]) -> None:
+    """Choose the colouring and the view; what is not possible is not shown."""
+    keys = _keys()
+    st.session_state.update({keys[name]: wanted[name] for name in keys.keys() & wanted.keys()})
+
+
+def _keys() -> dict[str, str]:
+    now = state.config()
+    return {"colour": controls.colour_key(now.dataset), "view": controls.view_key(now.n_active)}
 
 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"

@@ -31,6 +31,7 @@ from appca.canvas.panels import colour_of
 from appca.canvas.scene import Map, Scene, projected, scene_shown, texts_of
 from appca.data.brain import has_places, side_by_side
 from appca.data.dataset import Dataset
+from appca.plots.style import described
 from appca.runs.home import home, secret
 from appca.runs.run import RunConfig
 from appca.storage.schema import FromOne, fitted
@@ -260,20 +261,13 @@ def address(scene: PageScene, dataset: Dataset, canvas: str = "canvas") -> dict[
     }
 
 
-VIEWS = ("subspaces", "pairs", "pca", "slices", "umap")
-_canvas = st.components.v2.component(
-    "appca_canvas",
-    html="<div class='appca-canvas-box'></div>",
-    js=LOADER,
-    css=(JS / "canvas.css").read_text(encoding="utf-8"),
-    isolate_styles=False,
-)
-_bar = st.components.v2.component(
-    "appca_bar",
-    js=LOADER,
-    css=(JS / "bar.css").read_text(encoding="utf-8"),
-    isolate_styles=False,
-)
+BOTH = "both"  # subspaces, and pairs beside them
+VIEWS = (BOTH, "subspaces", "pairs", "pca", "slices", "umap")
+_styles = [(JS / name).read_text(encoding="utf-8") for name in ("canvas.css", "bar.css")]
+_part = partial(st.components.v2.component, js=LOADER, isolate_styles=False)
+_canvas = _part("appca_canvas", html="<div class='appca-canvas-box'></div>", css=_styles[0])
+_bar = _part("appca_bar", css=_styles[1])
+FLAT = "without_webgl"  # whether this browser cannot draw the canvas
 SENT_S = 0.02  # Streamlit sends parts of a page every 0.01 s
 log = logging.getLogger(__name__)
 M = TypeVar("M", bound="_Message")
@@ -316,6 +310,7 @@ def draw(  # noqa: PLR0913 - all but four have defaults
         if on_point is not None and message.row < dataset.n_rows:
             on_point(None if message.row < 0 else message.row)
 
+    flat = st.session_state.get(FLAT)
     chosen = state.get(dataset) if selected is None else selected
     bits = np.packbits(chosen, bitorder="little").tobytes()
     _canvas(
@@ -323,7 +318,7 @@ def draw(  # noqa: PLR0913 - all but four have defaults
         data={
             "scene": address(scene, dataset, key),
             "options": {"layout": layout, "colouring": colouring} | dict(options or {}),
-            "height": f"{height}px" if isinstance(height, int) else height,
+            "height": "auto" if flat else f"{height}px" if isinstance(height, int) else height,
             "selected": base64.b64encode(bits).decode() if chosen.any() else None,
             "seen": st.session_state.get(f"{key}-selection"),
             "holds": on_point is not None,
@@ -333,13 +328,19 @@ def draw(  # noqa: PLR0913 - all but four have defaults
         ),
         on_point_change=guarded(partial(_take, key, "point", PointMessage, pointed)),
         on_lost_change=lambda: None,  # Streamlit returns only states that have a callback
+        on_flat_change=guarded(partial(st.session_state.update, {FLAT: True})),
         **_on_acts(key, acts or {}),
     )
+    if flat:
+        from appca.canvas.figure import panels_without_webgl
+
+        with st.container(key=f"{key}-flat"):
+            st.caption("The fullest panels, with a fair sample of the rows where there are many.")
+            figure = panels_without_webgl(scene.scene, layout, colouring)
+            st.plotly_chart(figure, alt=described(figure), key=f"{key}-panels")
     if st.session_state.get(f"{key}-shown") != scene.key:
         st.session_state[f"{key}-shown"] = scene.key
-        time.sleep(
-            SENT_S
-        )  # else it is sent with the rest of the page, which keeps the browser busy
+        time.sleep(SENT_S)  # not with the rest of the page, which keeps the browser busy
 
 
 def draw_bar(

@@ -235,11 +235,8 @@ def halves_button(dataset: Dataset, config: StabilityConfig) -> None:
         kit.gaps_note(dataset, "These fits")
 
 
-PHRASES = {
-    "noise": "noise per feature",
-    "scale": "a scale per row",
-    "number": "a learned number of components",
-}
+PHRASES = {"noise": "noise per feature", "scale": "a scale per row"}
+PHRASES |= {"number": "a learned number of components"}
 SHORT = {"noise": "noise", "scale": "scale", "number": "learned number"}
 RIVALS = {
     "ppca": "Probabilistic PCA, {K}",

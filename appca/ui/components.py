@@ -434,10 +434,8 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
 
 def _variance(dataset: Dataset, shown: Shown, classes: Classes | None, sets: Sets) -> None:
     rows, blocks = campaign.sample_of(dataset.n_rows, MOST_SHARING_ROWS, 0), None
-    place = {name: d for d, name in enumerate(dataset.column_names)}
-    parts = {
-        name: [place[f] for f in sorted({*of} & {*place})] for name, of in sets.features.items()
-    }
+    at = {name: d for d, name in enumerate(dataset.column_names)}
+    parts = {name: [at[f] for f in sorted({*of} & {*at})] for name, of in sets.features.items()}
     columns = [column for of in parts.values() for column in of]
     if columns and len(columns) == len(set(columns)) and not shown.fitted.preprocessing.reduces:
         blocks = {name: of for name, of in parts.items() if of}  # sets that do not overlap

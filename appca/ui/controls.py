@@ -184,9 +184,7 @@ def _keep(dataset: Dataset) -> None:
     st.session_state[f"{NAMED}-which-{dataset.digest[:8]}"] = kept
     if kept in older:
         now, before = (counted(int(rows.sum()), "row") for rows in (mask, older[kept]))
-        text = (
-            f"“{kept}” is kept with {now}; it replaced the older one of that name, with {before}."
-        )
+        text = f"“{kept}” is kept with {now}; the older one of that name had {before}."
         state.notify("info", text)
 
 

@@ -178,7 +178,6 @@ def _controls(
         "columns": 0 if controls.is_listed(dataset) else dataset.n_features,
         "views": [],
         "view": "",
-        "beside": bool(st.session_state.get(SPLIT)),
         "steps": [state.can_step(-1), state.can_step(1)],
     }
     with place:
@@ -187,14 +186,17 @@ def _controls(
 
 def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str], str, str]:
     """Return the names of the views, the chosen one, and the one beside it."""
-    first, there = scene.meta["first"], scene.meta["layouts"]
+    there = scene.meta["layouts"]
     places = {"slices": "Map", "umap": "UMAP"} if "slices" in there else {"umap": "Map"}
-    names = {key: there[key]["title"] for key in canvas.VIEWS if key in there} | places
+    names = {canvas.BOTH: "Both"} if "pairs" in there else {}
+    names |= {key: there[key]["title"] for key in canvas.VIEWS if key in there} | places
     wanted = st.session_state.get(controls.view_key(active))
-    layout = wanted if wanted in names else first
+    view = wanted if wanted in names else next(iter(names))
     maps = [name for name in ("slices", "umap", "pca") if name in there]
-    beside = first if layout in maps else next(iter(maps), "")
-    return names, layout, beside if st.session_state.get(SPLIT) else ""
+    if view == canvas.BOTH:
+        return names, view, "pairs"
+    beside = scene.meta["first"] if view in maps else next(iter(maps), "")
+    return names, view, beside if st.session_state.get(SPLIT) else ""
 
 
 SPLIT, MOVED = "split", "sizes_moved"
@@ -230,14 +232,16 @@ def draw() -> None:
     colours = controls.offers(dataset, shown.fitted, trust)
     colouring = controls.chosen(dataset, [key for key, *_ in colours], len(shown.fitted.components))
     scene = canvas.scene_of(dataset, shown, colouring, embedding)
-    names, layout, beside = _views(scene, shown.config.n_active)
-    views = {"views": list(names.items()), "view": layout}
+    names, view, beside = _views(scene, shown.config.n_active)
+    views: dict[str, Any] = {"views": list(names.items()), "view": view}
+    views |= {} if view == canvas.BOTH else {"beside": bool(beside)}
     acts = _acts(dataset, shown.config.n_active)
     _controls(place, dataset, now, views | {"colours": colours, "colour": colouring}, acts)
-    if layout == "umap":
+    if view == "umap":
         with tune.popover("", icon=":material/map:", key="bar_map", help="Settings of the map"):
             settings.map_settings(dataset)
-    there = layout if layout in scene.meta["layouts"] else scene.meta["first"]
+    layouts, first = scene.meta["layouts"], scene.meta["first"]
+    layout = "subspaces" if view == canvas.BOTH else view if view in layouts else first
     came, held = fits.came(shown), rows.held(dataset)
     options = {
         "beside": beside,
@@ -247,13 +251,13 @@ def draw() -> None:
     }
     with st.container(key="explore_canvas"):
         canvas.draw(
-            *(dataset, scene, there, colouring),
+            *(dataset, scene, layout, colouring),
             height=HEIGHT,
             options=options | ({"came": came} if came else {}),
             on_point=partial(rows.hold, dataset),
             acts=acts,
         )
-    if there != layout:
+    if view == "umap" and layout != view:
         with st.container(key="map_offer"):
             settings.offer(dataset, shown)
     if not shown.fitted.active.any():

@@ -158,10 +158,8 @@ KINDS = ("png", "svg", "pdf")
 def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Material]:
     """Draw the choice of rows and colours; return the numbers of selected rows alone."""
     mask = state.get(dataset)
-    names = {
-        "all": f"All {counted(dataset.n_rows, 'row')}",
-        "selected": f"Selected ({mask.sum():,})",
-    }
+    every = f"All {counted(dataset.n_rows, 'row')}"
+    names = {"all": every, "selected": f"Selected ({mask.sum():,})"}
     about = "The selected rows alone in files of projections; marked in figures and report."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         some = kit.one_of("Rows", names, key="export_rows", help_text=about) == "selected"

@@ -9,6 +9,7 @@ from appca.jobs.queue import JobStatus
 from appca.runs.run import MODELS, RunConfig
 from appca.storage.identity import ID_DIGITS
 from appca.ui import STATIC, arrivals, fits, kit, services, state, streamlit_internals, warm_up
+from appca.ui.canvas import SCRIPT
 from appca.ui.kit import JOB_TITLES, LINE, NOTE, ending, markdown, nats_per_row, press, tag, words
 from appca.ui.streamlit_internals import base
 from appca.words import InputError, about, counted, percent
@@ -104,7 +105,7 @@ def around_page(draw: Callable[[], None], name: str) -> None:
         st.html(STYLE)
         _listener(
             key="appca-frame",
-            data={"ahead": _ahead, "base": base()},
+            data={"ahead": _ahead, "base": base(), "picture": "" if name else SCRIPT},
             on_undo_change=state.undo,
             on_redo_change=state.redo,
         )
@@ -131,6 +132,7 @@ def _prepare() -> None:
         fits.adopt(address.get("run"))
         state.restore(state.current_dataset(), address.get("sel"))
         state.begin_at(address.get("step"))
+        arrivals.take_look(address)
         if not st.session_state.get(state.KEYS.notices):
             if (damage := services.runs().damage(run)) is not None:
                 state.notify("error", damage)
@@ -159,4 +161,4 @@ def _prepare() -> None:
 def _write_address(**more: str | None) -> None:
     if state.is_ready():
         token, step = state.token(state.current_dataset()), state.number()
-        state.write_address(sel=token, step=step, **more)
+        state.write_address(sel=token, step=step, **arrivals.look(), **more)

@@ -25,14 +25,8 @@ from appca.words import InputError, capital, counted, minus, number, percent, sh
 BARS = 10
 PANELS = 20
 SELECTION = "selection"
-KINDS = {
-    "feature": "column",
-    "score": "score",
-    "use": "use of a component",
-    "subspace": "subspace",
-    "class": "label",
-    "measure": "fit",
-}
+KINDS = {"feature": "column", "score": "score", "use": "use of a component"}
+KINDS |= {"subspace": "subspace", "class": "label", "measure": "fit"}
 
 
 def differences_tab(dataset: Dataset, shown: Shown) -> None:

@@ -168,9 +168,8 @@ def one_of(
     if st.session_state.get(key) not in names:  # Streamlit warns of a default beside a state
         st.session_state[key] = first
     look: Any = {"format_func": names.__getitem__, "key": key, "help": help_text} | more
-    chosen = st.segmented_control(
-        label, list(names), required=True, persist_state="session", **look
-    )
+    look |= {"required": True, "persist_state": "session"}
+    chosen = st.segmented_control(label, list(names), **look)
     return first if chosen is None else chosen
 
 

@@ -42,9 +42,7 @@ MOST_FILES = 100  # Streamlit drops failed uploads unsaid: of 1,440 images, 29 d
 
 
 def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
-    st.caption(
-        "Place new rows on the picture and see which of them do not fit. The fit stays as it is."
-    )
+    st.caption("Place new rows on the picture and see which of them do not fit. The fit stays.")
     if gone := state.left_out(dataset):
         label = f"Take the {counted(gone['n'] - dataset.n_rows, 'row')} left out of the fit"
         if st.toggle(label, key=f"new-data-gone-{dataset.digest[:8]}"):
@@ -307,9 +305,7 @@ def page(dataset: Dataset) -> None:
     draw(seen.dataset, seen.fitted, verdicts, order, seen.key)
     made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts)
     table_buttons(made, shown, "new-rows", primary=True)
-    st.caption(
-        "One line per new row, as on Export, with T², Q, their limits and whether the row fits."
-    )
+    st.caption("One line per new row, as on Export, with T², Q, limits and whether the row fits.")
 
 
 def _described(shown: Shown, new: Dataset) -> DescribedData | None:

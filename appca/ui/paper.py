@@ -222,9 +222,8 @@ def brain() -> None:
         with st.popover("Save a map (NIfTI)", icon=":material/download:"):
             for key, title in titles_of(kept.outcome).items():
                 file = f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.nii.gz"
-                save_button(
-                    title, partial(map_file, kept.outcome, key), file, key=f"brain-map-{key}"
-                )
+                make = partial(map_file, kept.outcome, key)
+                save_button(title, make, file, key=f"brain-map-{key}")
     st.page_link("pages/data/data.py", label="Recordings of your own open in Explore")
 
 

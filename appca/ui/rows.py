@@ -276,13 +276,9 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
             with st.container(key=key, width=46 if pictured else "content", gap=None):
                 if pictured:
                     st.html(_picture(dataset, row, 40))
-                name = markdown(
-                    shortened(names[codes[row]] if codes[row] >= 0 else dataset.ids[row])
-                )
-                look: Any = {
-                    "type": "tertiary",
-                    "help": f"Look at {markdown(str(dataset.ids[row]))}",
-                }
+                of = str(dataset.ids[row])
+                name = markdown(shortened(names[codes[row]] if codes[row] >= 0 else of))
+                look: Any = {"type": "tertiary", "help": f"Look at {markdown(of)}"}
                 press(name, f"look-{where}-{row}", _show, dataset, row, **look)
 
 

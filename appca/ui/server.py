@@ -52,12 +52,6 @@ async def _health(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "ok", "writable": True})
 
 
-def hold_home() -> None:
-    """End the process if another server has the home; else lock it."""
-    if sentence := is_served(hold=True):
-        sys.exit(sentence)
-
-
 def allow_many_files() -> None:
     """Raise the limit of open files as far as the system allows, to 65,536."""
     with suppress(ImportError, ValueError, OSError):  # not on every system
@@ -88,12 +82,12 @@ _REFUSAL = (
 )
 
 
-def check_address() -> None:
-    """End the process if strangers could connect to its address."""
+def check_and_hold() -> None:
+    """End the process if strangers could connect, or another server has the home; else lock it."""
     guarded = bool(os.environ.get(access_control.TOKEN) or os.environ.get(access_control.PROXY))
     hosts = st.get_option("server.allowedHosts") or ()
     sentence = access_control.refusal(st.get_option("server.address"), hosts, guarded=guarded)
-    if sentence:
+    if sentence := sentence or is_served(hold=True):
         sys.exit(sentence)
 
 

@@ -181,9 +181,7 @@ class Number(NamedTuple):
 
 
 ABOVE_ZERO = (1e-6, 1e6)
-_VARIANCE = (
-    "The prior is inverse gamma, with this {} in units of the mean variance of the features."
-)
+_VARIANCE = "The prior is inverse gamma, with this {} in units of the features' mean variance."
 _ALPHA = "The prior of alpha is gamma with this {}; shape over rate is its mean."
 
 FIELDS: dict[str, SettingChoice | Number] = {

@@ -68,19 +68,15 @@ def begin() -> bool:
         return False
     address = dict(st.query_params)
     st.session_state[KEYS.awaited] = address.get("job")
-    last = {} if LAST_NAMES & set(address) else last_address()
+    text = unquote(services.cookie(LAST_COOKIE)[:LONGEST_COOKIE])  # of static/frame.js
+    last = {name: value for name, value in parse_qsl(text) if name in LAST_NAMES}
+    last = {} if LAST_NAMES & set(address) else last
     if not (_resolve(address) or _resolve(last)):
         if last:
             take_notices()  # nobody has asked for the last work
         open_first()
         _apply_k_and_l(address if "data" not in address else {})
     return True
-
-
-def last_address() -> dict[str, str]:
-    """Return the last query parameters of this browser, from the cookie of static/frame.js."""
-    text = unquote(services.cookie(LAST_COOKIE)[:LONGEST_COOKIE])
-    return {name: value for name, value in parse_qsl(text) if name in LAST_NAMES}
 
 
 def _resolve(address: dict[str, str]) -> bool:

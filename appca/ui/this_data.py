@@ -179,9 +179,8 @@ def _lines(opened: Opened, reading: Reading) -> None:
     for n, line in enumerate(lines, 1):
         if line.strip():
             head = tag("td", button(str(n), "line", n, f"Line {n} is the header", pressed=n == now))
-            rows += tag(
-                "tr", head + tag("td", words(shortened(line.strip(), SHOWN)), "ca-is-label")
-            )
+            text = words(shortened(line.strip(), SHOWN))
+            rows += tag("tr", head + tag("td", text, "ca-is-label"))
     acts: dict[str, Act] = {"line": lambda n, _: opened.change("header", int(n))}
     with st.expander("Lines of the file", expanded=reading.dataset is None, key="header_lines"):
         st.caption("Press the number of the line that names the columns.")

@@ -304,6 +304,27 @@ def test_a_new_scene_a_second_view_and_a_lost_context_keep_the_selection(page):
     page.wait_for_function("Number(canvas.stage.root.dataset.thumbnails) > 20")
 
 
+def test_rows_of_three_components_open_in_two_views_that_follow_scenes_and_open_panels(page):
+    page.evaluate("checks.listen(); load('three').then(canvas.update)")
+    assert settle(page)["view"] == "subspaces+pairs"
+    assert {"{1,2,3}", "{1,2}"} <= {*page.evaluate("written.all")}
+    assert any(re.fullmatch("[1-5]→", text) for text in page.evaluate("written.all"))
+    for name, view in (("pairs", "pairs"), ("both", "subspaces+pairs")):
+        page.evaluate("(name) => canvas.show(name)", name)
+        assert settle(page)["view"] == view
+    page.evaluate("canvas.fly({ layout: 'pairs', panel: 0 })")
+    page.get_by_role("button", name="All panels", exact=True).click()
+    assert settle(page)["view"] == "subspaces+pairs"
+    x, y = page.evaluate("(({ x, y, h }) => [x + 9, y + h / 2])(canvas.stage.views[1].rect)")
+    camera = "canvas.stage.views[1].cam.k"
+    before = page.evaluate(camera)
+    page.mouse.move(x, y)
+    page.mouse.wheel(0, -300)
+    page.wait_for_function(f"(before) => {camera} > before", arg=before)
+    page.evaluate("load('two').then(canvas.update)")
+    assert settle(page)["view"] == "subspaces"
+
+
 TEN = ["T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag"]
 TEN += ["Ankle boot"]
 NAMED = """(names) => {

@@ -1,6 +1,7 @@
 """The page Explore in a browser: the canvas beside its sliders, a click on a point, long fits."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -281,6 +282,29 @@ def test_a_click_shows_the_row_and_keys_go_to_its_nearest_rows(visit, address, w
     settled(page, "said.held === '-1'")
 
 
+PLOTTED = """([panels, colours]) => {
+  const all = (some) => [...document.querySelectorAll(`.st-key-canvas-flat ${some}`)];
+  const points = all('.points path');
+  return points.length === 1797 && all('.annotation-text').length === panels
+    && new Set(points.map((one) => one.style.fill)).size >= colours;
+}"""
+
+
+def test_without_webgl_the_page_says_so_and_plotly_draws_the_panels(
+    playwright_driver, chromium, address
+):
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis"]
+    browser = playwright_driver.chromium.launch(executable_path=chromium, args=flags)
+    page = browser.new_page()
+    page.goto(f"{address}/?k=4&l=2")
+    page.get_by_text("This browser does not offer WebGL 2").wait_for(timeout=60 * SECOND)
+    for k, panels, colour, least in ((4, 6, "label:digit", 10), (5, 10, "component:2", 20)):
+        choose(page, k)
+        page.get_by_label("Colour", exact=True).select_option(colour)
+        page.wait_for_function(PLOTTED, arg=[panels, least], timeout=60 * SECOND)
+    browser.close()
+
+
 HELD = """
 import time
 
@@ -317,14 +341,18 @@ STRENGTH = """() => {
 }"""
 
 
-def test_fits_and_previews_are_stopped_by_a_press_or_another_k_and_the_picture_stays(
-    serve, visit, tmp_path_factory
-):
-    """Fits of seven components and previews of eight never end by themselves here."""
-    folder = tmp_path_factory.mktemp("held")
+def held_app(folder: Path) -> Path:
+    """Write the app with fits of seven components and previews of eight that never end."""
     (folder / "pages").symlink_to(APP.parent / "pages")
     app = folder / "app.py"
     app.write_text(HELD + APP.read_text())
+    return app
+
+
+def test_fits_and_previews_are_stopped_by_a_press_or_another_k_and_the_picture_stays(
+    serve, visit, tmp_path_factory
+):
+    app = held_app(tmp_path_factory.mktemp("held"))
     page = visit(f"{serve(app, OMP_NUM_THREADS='1').url}/").page
     settled(page, "said.rows === '1797'")
     fitting = page.locator(".st-key-fitting")

@@ -129,6 +129,7 @@ def test_sliders_of_k_and_l_move_between_the_fits_of_a_file(opened, tmp_path):
     active = page.get_by_role("slider", name="Components a row uses, L")
     shown = lambda: [slider.get_attribute("aria-valuetext") for slider in (k, active)]  # noqa: E731
     assert shown() == ["K = 3", "L = 2"]
+    assert not page.locator("header button").filter(visible=True).count(), "no step to undo"
     settled(page, "said.panels == 3")
     page.evaluate("appca.select([3, 5])")
     k.press("ArrowRight")

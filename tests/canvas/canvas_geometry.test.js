@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { arrange, keepCells, neighbours, openRects } from '../../appca/canvas/js/layout/view.js';
+import { arrange, neighbours, opening, openRects } from '../../appca/canvas/js/layout/view.js';
 import {
   between,
   density,
@@ -116,6 +116,8 @@ test('arrows reach the panel beside; a phone has two columns, the fullest panel 
   const { rects } = arrange(triangle(4), null, 4, { x: 0, y: 0, w: 374, h: 700 }).parts[0];
   assert.deepEqual([...new Set(rects.map(({ x }) => Math.floor(x)))].sort(), [0, 1]);
   assert.ok(rects[5].y < 1 && rects[5].x < 1);
+  const inTurn = arrange({ ...triangle(4), feet: true }, null, 4, { x: 0, y: 0, w: 374, h: 700 });
+  assert.ok(inTurn.parts[0].rects.every(({ y }, i) => Math.floor(y) === i >> 1));
 });
 
 test('every frame of a tour is orthonormal, and the ends are the panels; it says what turns', () => {
@@ -160,24 +162,13 @@ test('points shrink and fade smoothly as they come closer', () => {
   assert.ok(last.size >= 1.5 && last.alpha > 0.2);
 });
 
-/** A grid of all triples of K components, line by line. */
-function grid(K, columns) {
-  const panels = sets(K, 3).map((components, index) => ({
-    ...{ index, components, name: `${components}`, count: index },
-    cell: [index % columns, Math.floor(index / columns)],
-  }));
-  return { kind: 'grid', panels };
-}
-
-test('panels keep their places from six components to seven and back', () => {
-  const places = ({ panels }) =>
-    Object.fromEntries(panels.map(({ name, cell }) => [name, `${cell}`]));
-  const [six, seven, again] = [grid(6, 6), grid(7, 8), grid(6, 6)];
-  const before = places(six);
-  keepCells(six, seven);
-  keepCells(seven, again);
-  const between = places(seven);
-  for (const [name, cell] of Object.entries(before)) assert.equal(between[name], cell);
-  assert.deepEqual(places(again), before);
-  assert.equal(new Set(Object.values(between)).size, 35);
+test('subspaces and pairs open beside each other, where there are both, and either alone', () => {
+  const one = { layouts: { subspaces: {}, pca: {} }, first: 'subspaces' };
+  const two = { layouts: { ...one.layouts, pairs: {} }, first: 'pairs' };
+  const names = (...asked) => Object.values(opening(...asked)).join('+');
+  assert.equal(names(one), 'subspaces+');
+  assert.equal(names(two), 'subspaces+pairs');
+  assert.equal(names(two, { layout: 'pairs', beside: '' }), 'pairs+');
+  assert.equal(names(two, { layout: 'subspaces', beside: 'pca' }), 'subspaces+pca');
+  assert.equal(names(one, { layout: 'pairs', beside: 'pairs' }), 'subspaces+');
 });

@@ -87,6 +87,10 @@ def test_maps_and_images_are_in_the_page_and_bad_ones_leave_no_file(tmp_path):
     appca.save_html(path, estimator, X, images=(8, 8), maps={"My map": xy})
     data = data_of(path.read_text("utf-8"))
     assert "My map" in data["meta"]["layouts"]
+    shown = appca.explore(estimator, X, images=(8, 8), maps={"My map": xy})._scene
+    assert data["meta"] == json.loads(json.dumps(shown["meta"])), "the widget shows the same"
+    for name, buffer in shown["buffers"].items():
+        assert values_of(data["buffers"][name], "u1").tobytes() == buffer
     assert len(data["sheets"]) == 1
     with pytest.raises(InputError, match="could not be stored"):
         appca.save_html(tmp_path / "none" / "x.html", estimator, X)

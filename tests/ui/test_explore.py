@@ -112,13 +112,17 @@ def test_views_keep_their_places_and_a_second_one_is_a_press_away(start, monkeyp
     monkeypatch.setattr(canvas, "draw", lambda *_, **more: beside.append(more["options"]["beside"]))
     app = healthy(start(PAGE))
     healthy(slider(app, "l").set_value(3).run())
-    assert list(Bar(app).views.values()) == ["Subspaces", "Pairs", "PCA", "Map"]
+    assert list(Bar(app).views.values()) == ["Both", "Subspaces", "Pairs", "PCA", "Map"]
+    assert (Bar(app).shown["view"], beside[-1]) == ("both", "pairs")
+    healthy(Bar(app).send("view", "subspaces"))
     assert beside[-1] == ""
     healthy(Bar(app).send("beside"))
     assert beside[-1] == "pca"
     healthy(Bar(app).send("view", "pca"))
     assert beside[-1] == "subspaces"
-    assert Bar(healthy(Bar(app).send("view", "none"))).shown["view"] == "subspaces"
+    assert Bar(healthy(Bar(app).send("view", "none"))).shown["view"] == "both"
+    healthy(slider(app, "l").set_value(2).run())
+    assert Bar(app).shown["view"] == "subspaces"
 
 
 def test_the_map_of_a_recording_is_its_slices_which_need_no_umap(start, monkeypatch):
@@ -715,11 +719,3 @@ def test_a_name_that_is_taken_is_said_to_be_replaced_and_a_refused_one_stays(zer
     app.button(key="named-delete").click().run()
     assert [problem.message for problem in app.exception] == []
     assert "No space left" in sentences(app)[0], "it is said not to be deleted"
-
-
-def test_rows_are_selected_by_their_numbers_or_as_a_mask(monkeypatch):
-    monkeypatch.setattr(state.st, "session_state", {})
-    wine = load("wine")
-    for rows_given, chosen_rows in ((np.array([3, 5]), [3, 5]), (np.arange(178) > 175, [176, 177])):
-        state.put(wine, rows_given)
-        assert np.flatnonzero(state.get(wine)).tolist() == chosen_rows

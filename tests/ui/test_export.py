@@ -9,6 +9,7 @@ import pytest
 
 from appca import load_model
 from appca.analysis.selections import SelectionStore
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.canvas.panels import colour_choices
 from appca.cli import main
 from appca.data.dataset import Dataset
@@ -113,12 +114,19 @@ def test_work_opens_elsewhere_with_the_same_canvas_and_files(start, made, tmp_pa
         slider(app, size).set_value(value).run()
     run = run_of(app)
     SelectionStore(home()).save(run.config.dataset, "few", np.arange(run.info.n_rows) < 7)
+    rows = np.random.default_rng(0).normal(size=(run.info.n_rows, 2)).astype(np.float32)
+    laid_out = EmbeddingConfig(run.config.dataset, run.config.preprocessing)
+    EmbeddingStore(home()).save(laid_out, Embedding(rows))
     healthy(press(app, "drawer_components", "rename", 1, "slant"))
     healthy(press(app, "drawer_components", "flip", 0))
     Bar(app).send("colour", "residual")
+    Bar(app).send("view", "umap")
     press(app, "drawer_components", "users", 1)
     go(app, "explore")
     seen = canvas_of(sent)
+    sent.clear()
+    healthy(start("explore", **address(app)))  # a reload
+    assert canvas_of(sent) == seen
     healthy(go(app, "export"))
     assert find(app.selectbox, "Colour by").value == "residual"
     content = file(made, "session")
@@ -135,7 +143,8 @@ def test_work_opens_elsewhere_with_the_same_canvas_and_files(start, made, tmp_pa
     assert "is open, with 1 fit and 1 kept selection" in notices
     healthy(go(fresh, "explore"))
     assert canvas_of(sent) == seen
-    assert seen["options"]["colouring"] == "residual"
+    assert (seen["options"]["colouring"], seen["options"]["layout"]) == ("residual", "umap")
+    assert seen["selected"]
     opened = RunStore(tmp_path / "other").get(address(fresh)["run"])
     assert opened.name == f"{run.name} (imported)"
     assert opened.fitted.scores.tobytes() == run.fitted.scores.tobytes()

@@ -4,7 +4,7 @@ import { buildKeys, buildPalette } from './parts/palette.js';
 import { Actions, fly } from './input/actions.js';
 import { buildSpoken, listenToHand, listenToKeys } from './input/gestures.js';
 import { holds } from './layout/geometry.js';
-import { buffersOf, isCompact, makeView, share } from './layout/view.js';
+import { buffersOf, isCompact, makeView, opening, share } from './layout/view.js';
 import { buildJourney } from './motion.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
@@ -20,8 +20,11 @@ const CAME = 3000; // ms for which a chip shows a component's origin
 /** @typedef {Partial<Input>} Next another scene, and options */
 
 /** @param {Stage} stage @param {Actions} actions @param {Next} next */
-async function update(stage, actions, { options = {}, ...input }) {
+async function update(stage, actions, { options: given = {}, ...input }) {
   const before = { ...stage.options };
+  const now = namesOf(stage.views);
+  const opens = !given.layout && `${now}` === `${Object.values(opening(stage.meta))}`;
+  const options = input.meta && opens ? { ...given, ...opening(input.meta) } : given;
   Object.assign(stage.options, options);
   const { came, panels, compact } = stage.options;
   actions.follow(options);
@@ -33,13 +36,13 @@ async function update(stage, actions, { options = {}, ...input }) {
     input.meta && input.buffers && (await new Scene(/** @type {Input} */ (input)).open());
   if (stage.gone) return;
   const chosen = options.layout === before.layout ? undefined : options.layout;
-  const name = chosen || stage.views[0].layout.name; // a hand may have changed it since the page chose
-  if (scene) await change(stage, actions, scene, chosen);
+  const name = chosen || now[0]; // a hand may have changed it since the page chose
+  if (scene) await change(stage, actions, scene, [name, options.beside ?? now[1]]);
   else if (String(panels) !== String(before.panels) || compact !== before.compact)
     actions.replace(stage.views[0], await makeView(stage, name));
   else await actions.morph(stage.views[0], name);
   if (!scene && options.colouring && options.colouring !== before.colouring) await recolour(stage);
-  if (options.beside !== undefined && options.beside !== (before.beside ?? ''))
+  if (!scene && options.beside !== undefined && options.beside !== now[1])
     await beside(stage, actions, options.beside);
   if (options.filter) actions.filter(options.filter);
   stage.root.dataset.theme = stage.dark ? 'dark' : 'light';
@@ -51,19 +54,19 @@ async function update(stage, actions, { options = {}, ...input }) {
   else stage.settleSoon();
 }
 
-/** @param {Stage} stage @param {Actions} actions @param {Scene} scene @param {string | undefined} chosen layout of the first view */
-async function change(stage, actions, scene, chosen) {
+/** The layouts of one view or two. @param {View[]} views */
+const namesOf = ([first, second]) => [first.layout.name, second?.layout.name ?? ''];
+
+/** @param {Stage} stage @param {Actions} actions @param {Scene} scene @param {string[]} names of the layouts of the first view and the second */
+async function change(stage, actions, scene, [layout, beside]) {
   const { meta, rows } = scene;
   if (rows !== stage.rows.count)
     throw new Error(
       `The new scene has ${rows} rows and the picture ${stage.rows.count}; mount it again.`,
     );
+  const names = Object.values(opening(meta, { layout, beside })).filter(Boolean);
   const made = await Promise.all(
-    stage.views.map(({ layout }, i) => {
-      const names = [i ? undefined : chosen, layout.name, meta.first, ...Object.keys(meta.layouts)]; // the present one, or the first where it has none of that name
-      const name = names.find((candidate) => candidate && candidate in meta.layouts) ?? '';
-      return makeView({ scene, meta, options: stage.options }, name, layout);
-    }),
+    names.map((name) => makeView({ scene, meta, options: stage.options }, name)),
   );
   if (!colouredBy(meta, stage.colouringName).length) {
     if (!(stage.colouringName in meta.colourings))
@@ -78,7 +81,7 @@ async function change(stage, actions, scene, chosen) {
   if (JSON.stringify(old.sheets) !== JSON.stringify(meta.sheets)) stage.startSheets();
   stage.rows.readMarks(scene);
   stage.pictures.load();
-  made.slice(1).forEach((view, i) => (stage.views[i + 1] = view));
+  stage.views = [stage.views[0], ...made.slice(1)];
   actions.replace(stage.views[0], made[0]);
   await recolour(stage);
 }
@@ -91,14 +94,20 @@ async function beside(stage, actions, name) {
   actions.after();
 }
 
+/** Show a layout, or "both". @param {Stage} stage @param {Actions} actions @param {string} name */
+async function show(stage, actions, name) {
+  const { layout, beside: second } = opening(stage.meta, { layout: name });
+  if ([second, namesOf(stage.views)[1]].includes('pairs')) await beside(stage, actions, second);
+  await actions.morph(stage.views[0], layout);
+}
+
 /** @param {HTMLElement} element @param {Input} input @param {Callbacks} [callbacks] */
 export function mount(element, input, callbacks = {}) {
   element.classList.add('appca-explorer', 'appca-blank');
   element.dataset.theme = input.options?.theme ?? 'light';
   const stage = new Stage(element, input, callbacks);
   const { meta, options } = stage;
-  const first = options.layout ?? meta.first ?? Object.keys(meta.layouts)[0];
-  const names = [first, options.beside ?? ''].filter((name) => name in meta.layouts);
+  const names = Object.values(opening(meta, options)).filter(Boolean);
   const buffers = [...buffersOf(meta, options, names), `codes.${stage.colouringName}`];
   const opened = stage.scene.open(buffers); // on its way while the rest is built
   const actions = new Actions(stage);
@@ -127,7 +136,7 @@ export function mount(element, input, callbacks = {}) {
   const palette = buildPalette(stage, actions, go, () => [
     ...Object.entries(stage.meta.layouts).map(([name, { title }]) => ({
       label: `Show ${title}`,
-      run: () => actions.morph(stage.views[0], name),
+      run: () => show(stage, actions, name),
     })),
     { label: 'Show all panels', key: '0', run: () => actions.home(stage.views[0]) },
     { label: 'Show all rows again', run: () => actions.filter({}) },
@@ -169,6 +178,8 @@ export function mount(element, input, callbacks = {}) {
     actions,
     /** Another scene of the same data, or options. @param {Next} next */
     update: (next) => update(stage, actions, next),
+    /** @param {string} name of a layout, or "both" */
+    show: (name) => show(stage, actions, name),
     /** @param {string} layout @param {number} [view] */
     morph: (layout, view = 0) => actions.morph(stage.views[view], layout),
     /** @param {string | number} from @param {string | number} to @param {number} [t] where to stop; without it the turn plays */

@@ -75,11 +75,7 @@ async function open(content) {
     moving = true;
     while (shown !== wanted) {
       shown = wanted;
-      const { stage } = canvas;
-      const { name } = stage.views[0].layout;
-      const next = await inputOf(content, fits[shown]);
-      const layout = name === stage.meta.first ? next.meta.first : name;
-      await canvas.update({ ...next, options: { layout } });
+      await canvas.update(await inputOf(content, fits[shown]));
     }
     moving = false;
   };

@@ -15,7 +15,7 @@ import {
   scissor,
   Sheets,
 } from './gl/points.js';
-import { box, carried, clamp, placeView, tableOf, touches } from './layout/geometry.js';
+import { box, carried, clamp, holds, placeView, tableOf, touches } from './layout/geometry.js';
 import { share } from './layout/view.js';
 import { Tweens } from './motion.js';
 import { element } from './parts/dom.js';
@@ -310,9 +310,9 @@ export class Stage {
     this.settleSoon();
   }
 
-  /** The view at a point of the page. @param {number} x */
-  viewAt(x) {
-    return this.views.find(({ rect }) => x >= rect.x && x < rect.x + rect.w) ?? this.views[0];
+  /** The view at a point of the page. @param {number} x @param {number} y */
+  viewAt(x, y) {
+    return this.views.find(({ rect }) => holds(rect, x, y)) ?? this.views[0];
   }
 
   /** The picture moves: draw, and settle when it rests. */

@@ -21,7 +21,7 @@ interface PanelMeta {
   start: number; // of its listed rows in `order.*`
   listed: number;
   count: number; // of all its rows
-  cell: [number, number]; // column and row
+  cell?: [number, number]; // column and row of a triangle
   size?: number; // of its card in a grid
   levels: number[]; // images that have room at a distance of spacing / 2 ** (k / 4) sides
   range: Limits; // scores shown
@@ -74,7 +74,7 @@ interface Input {
 }
 
 interface Options {
-  layout?: string;
+  layout?: string; // or "both": subspaces, and pairs beside them, which opens where there are both
   beside?: string; // the layout of a second view, '' for none
   colouring?: string; theme?: 'light' | 'dark'; ghosts?: boolean;
   dense?: number; // how much closer than usual images stand
@@ -144,6 +144,7 @@ interface Layout {
   name: string; kind: Kind; title: string; panels: Panel[]; spacing: number;
   rows: Uint32Array; // row number of each point
   xy: Int16Array; // two coordinates of each point
+  feet: boolean; // whether panels say below what their axes are
   revision: number; // changes with the axes of a panel
 }
 

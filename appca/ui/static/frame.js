@@ -84,6 +84,7 @@ export default function frame({ data, setTriggerValue }) {
   if (!isFirst) return;
   watchHistory();
   window.appcaBase = data?.base || '/'; // below it are all pages of this server
+  if (data?.picture) import(`${data.base}/canvas/${data.picture}`).catch(() => {}); // while it is computed
   loadAhead(data?.ahead ?? []);
   window.addEventListener('keydown', onKey);
   document.addEventListener('click', press, { capture: true });

@@ -60,7 +60,7 @@ async function describe(host, rows) {
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
 /** @typedef {{scene: Address, options: Options, height: string | null, selected: string | null, seen: [string, number] | null, holds: boolean}} Message `holds`: whether a click holds a row */
-/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: Handle | null, key: string, address: Address | null, last: Message | null, shown: string, taken?: string | null, layout?: string, told: Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, flat: boolean, lost: number, handle: Handle | null, key: string, address: Address | null, last: Message | null, shown: string, taken?: string | null, layouts?: string, told: Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) =>
@@ -122,7 +122,7 @@ const newMount = () => crypto.getRandomValues(new Uint32Array(2)).join('-');
 function begun(parent) {
   const stamp = { mount: newMount(), number: 0 };
   const none = { next: null, handle: null, address: null, last: null, told: null };
-  const counts = { busy: false, gone: false, lost: 0, acts: 0, key: '', shown: '' };
+  const counts = { busy: false, gone: false, flat: false, lost: 0, acts: 0, key: '', shown: '' };
   const host = { parent, send: () => {}, stamp, ...none, ...counts };
   hosts.set(parent, host);
   return host;
@@ -132,7 +132,7 @@ function begun(parent) {
 async function catchUp(host) {
   host.busy = true;
   try {
-    while (host.next && !host.gone) {
+    while (host.next && !host.gone && !host.flat) {
       const data = host.next;
       host.next = null;
       await follow(host, data);
@@ -142,7 +142,9 @@ async function catchUp(host) {
     if (!(error instanceof Gone)) {
       const said = error instanceof Error ? error.message : String(error); // such as that there is no WebGL 2
       boxOf(host).replaceChildren(element('p', '', { style: 'padding: 8px 24px' }, said));
-      boxOf(host).classList.remove('appca-blank');
+      boxOf(host).classList.remove('appca-blank', 'appca-explorer');
+      host.flat = !host.handle; // the page draws the panels without it
+      if (host.flat) host.send('flat', host.stamp.mount);
       throw error;
     }
     host.lost += 1; // a rerun offers it again
@@ -178,7 +180,7 @@ async function follow(host, data) {
   const options = { ...told };
   for (const name of /** @type {const} */ (['colouring', 'beside']))
     if (host.handle && told[name] === host.told?.[name]) delete options[name]; // a hand may have chosen another since
-  host.layout = told.layout;
+  host.layouts = [told.layout, told.beside].filter(Boolean).join('+');
   Object.assign(host, { key: scene.key, address: scene });
   if (host.handle && host.shown === scene.meta) {
     if (JSON.stringify(told) !== JSON.stringify(host.told)) await host.handle.update({ options });
@@ -225,10 +227,11 @@ async function remount(host, input) {
   if (host.last?.options.selections)
     stage.settled.push(() => {
       // a search or a tour may have opened another layout
-      const { name } = stage.views[0].layout;
-      if (host.busy || !host.layout || name === host.layout) return;
-      host.layout = name;
-      onAct('view', name);
+      const [first, second] = stage.views.map(({ layout }) => layout.name);
+      const names = [first, second].filter(Boolean).join('+');
+      if (host.busy || !host.layouts || names === host.layouts) return;
+      host.layouts = names;
+      onAct('view', second === 'pairs' ? 'both' : first);
     });
   await host.handle.ready;
 }

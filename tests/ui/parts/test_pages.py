@@ -76,21 +76,6 @@ def test_preprocessing_is_part_of_the_run(start):
     assert address(healthy(app))["k"] == "3"  # K cannot exceed the dimensions
 
 
-def test_a_selection_is_the_same_on_every_page_and_after_a_reload(start):
-    app = start()
-    select(app, np.array([3, 5, 800]))
-    go(healthy(app), "explore/selection")
-    assert any("### 3" in text.value for text in healthy(app).markdown)
-    go(app, "export")
-    assert "Selected (3)" in str(healthy(app).get("button_group")[0].proto)
-    saved = [one.proto.label for one in app.get("download_button")]
-    assert {"Save figure", "Save CSV", "Save Parquet", "Save NPZ"} <= {*saved}
-    reloaded = healthy(start("explore/selection", **address(app)))
-    assert any("### 3" in text.value for text in reloaded.markdown)
-    reloaded.button(key="tray_clear").click().run()
-    assert "sel" not in address(healthy(reloaded))
-
-
 def test_work_is_opened_renamed_and_deleted_and_the_steps_of_a_slider_are_none(start):
     app = start()
     slider(app, "k").set_value(5).run()

@@ -97,9 +97,11 @@ export function drawGrounds(gpu, grounds, theme, look, view) {
   gl.clearColor(...rgb(theme.panel), 1);
   for (let at = 0; at < between.length; at += 4) {
     const [x, y, right, bottom] = between.subarray(at, at + 4);
-    const left = Math.max(x, view.x);
-    scissor(gl, look, box(left, y, Math.min(right, view.x + view.w) - left, bottom - y));
-    if (right > left) gl.clear(gl.COLOR_BUFFER_BIT);
+    const [left, top] = [Math.max(x, view.x), Math.max(y, view.y)];
+    const wide = Math.min(right, view.x + view.w) - left;
+    const high = Math.min(bottom, view.y + view.h) - top;
+    scissor(gl, look, box(left, top, wide, high));
+    if (wide > 0 && high > 0) gl.clear(gl.COLOR_BUFFER_BIT);
   }
   scissor(gl, look, view);
   /** @type {import('./gpu.js').Attributes} */ const attributes = {

@@ -77,14 +77,16 @@ function markIn({ x, y, w, h, mask }, { part, panel: { start, count }, plot, ran
 /** @param {Stage} stage @param {Actions} actions @param {Target} target */
 export async function fly(stage, actions, { layout: name, sought, component, code, panel, row }) {
   const { rows, options, callbacks, meta } = stage;
-  if (name) await actions.morph(stage.views[0], name);
+  const shown = stage.views.findIndex(({ layout }) => layout.name === name);
+  const at = Math.max(0, shown);
+  if (name && shown < 0) await actions.morph(stage.views[0], name);
   if (sought) {
     options.sought = [`${sought}`, ...(options.sought ?? [])].slice(0, 12);
     await actions.reopen();
-    const { panels } = stage.views[0].layout;
+    const { panels } = stage.views[at].layout;
     panel = panels.find(({ components }) => `${components}` === `${sought}`)?.index;
   }
-  const [view] = stage.views;
+  const view = stage.views[at];
   const { layout } = view;
   if (component !== undefined) {
     if (layout.kind === 'map') await actions.morph(view, meta.first ?? layout.name);
@@ -304,7 +306,7 @@ export class Actions {
     const { left, top } = root.getBoundingClientRect();
     const isFree = (/** @type {number} */ px, /** @type {number} */ py) =>
       root.contains(document.elementFromPoint(left + px, top + py));
-    const view = this.stage.viewAt(x);
+    const view = this.stage.viewAt(x, y);
     if (view.opened || isFree(x, y)) return;
     let [freeX, freeY] = [x, y];
     while (freeY > 0 && !isFree(x, freeY)) freeY -= STEP;
@@ -342,7 +344,7 @@ export class Actions {
     const hit = pick(stage, x, y);
     const spot = panelAt(stage, x, y);
     const axis = spot && axisAt(spot, x, y);
-    const picture = spot ? undefined : componentAt(stage.viewAt(x), x, y);
+    const picture = spot ? undefined : componentAt(stage.viewAt(x, y), x, y);
     const plain = how === 'replace';
     if (spot && axis !== undefined) this.turnAxis(spot.view, axis);
     else if (picture !== undefined) this.toggleComponent(picture);
@@ -362,7 +364,7 @@ export class Actions {
 
   /** Origin of the component at a place, in words. @param {number} x @param {number} y */
   cameAt(x, y) {
-    const picture = componentAt(this.stage.viewAt(x), x, y);
+    const picture = componentAt(this.stage.viewAt(x, y), x, y);
     return (picture !== undefined && this.stage.options.came?.[picture]) || '';
   }
 

@@ -112,7 +112,7 @@ export function listenToHand(stage, actions) {
       event.preventDefault();
       const [x, y] = place(event);
       const factor = Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0017));
-      zoomView(stage, stage.viewAt(x), x, y, factor);
+      zoomView(stage, stage.viewAt(x, y), x, y, factor);
     },
     pointerdown: (event) => {
       const [x, y] = place(event);
@@ -124,7 +124,7 @@ export function listenToHand(stage, actions) {
       hand.path = [];
       drag = null;
       if (pointers.size === 2) return;
-      const view = stage.viewAt(x);
+      const view = stage.viewAt(x, y);
       const { tool = 'pan' } = options;
       const keys = event.shiftKey || event.ctrlKey || event.metaKey;
       const kind = event.button ? 'pan' : tool === 'pan' && keys ? 'lasso' : tool;
@@ -133,12 +133,12 @@ export function listenToHand(stage, actions) {
     },
     pointermove: (event) => {
       const [x, y] = (hand.at = place(event));
-      stage.active = stage.views.indexOf(stage.viewAt(x));
+      stage.active = stage.views.indexOf(stage.viewAt(x, y));
       if (pointers.size === 2 && pointers.has(event.pointerId)) {
         const last = fingers();
         pointers.set(event.pointerId, [x, y]);
         const now = fingers();
-        const view = stage.viewAt(now.x);
+        const view = stage.viewAt(now.x, now.y);
         panView(stage, view, now.x - last.x, now.y - last.y);
         return zoomView(stage, view, now.x, now.y, now.apart / last.apart);
       }
@@ -333,7 +333,7 @@ export function listenToKeys(stage, actions, does) {
   };
   hit.addEventListener('keydown', (event) => {
     if (event.altKey || event.metaKey || (event.ctrlKey && event.key !== 'a')) return;
-    const [view] = stage.views;
+    const view = stage.views[stage.active] ?? stage.views[0];
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const arrow = ARROWS[key];
     const run = plain[key];

@@ -83,21 +83,22 @@ export function placeView(view) {
       const goal = goalOf(view, part, panel);
       const now = view.shift < 1 ? onTheWay(view.from?.get(key), goal, view.shift) : goal;
       if (!now || now.strength <= 0 || !touches(now.card, view.rect)) continue;
-      placed.push({ key, view, part, panel, ...now, plot: plotOf(now.card, now.open, part.inset) });
+      placed.push({ key, view, part, panel, ...now, plot: plotOf(now.card, now.open, part) });
     }
   return placed;
 }
 
 /** @param {View} view @param {Part} part @param {Panel} panel @returns {Goal | null} */
-function goalOf(view, { layout, rects, inset }, panel) {
+function goalOf(view, part, panel) {
   const { opened } = view;
+  const { layout, rects, inset } = part;
   const open = opened?.panel === panel.index;
   const card = opened
     ? !inset && opened.rects.get(panel.index)
     : toPage(view.cam, view.rect, rects[panel.index]);
   if (!card) return null;
   const squares = !opened && layout.kind === 'map';
-  const range = squares ? squared(panel.range, plotOf(card, false, inset)) : panel.range;
+  const range = squares ? squared(panel.range, plotOf(card, false, part)) : panel.range;
   const strength = opened || inset || view.shows(panel) ? 1 : 0.06;
   return { card, range: opened && open ? opened.range : range, strength, open };
 }
@@ -114,12 +115,12 @@ function onTheWay(a, b, t) {
   return { card, range: /** @type {Bounds} */ (range), strength, open: b.open };
 }
 
-/** @param {Rect} card @param {boolean} open with room for ticks @param {boolean} inset @returns {Rect} */
-function plotOf({ x, y, w, h }, open, inset) {
+/** @param {Rect} card @param {boolean} open with room for ticks @param {Part} part @returns {Rect} */
+function plotOf({ x, y, w, h }, open, { inset, layout: { feet } }) {
   if (open) return box(x + 44, y + 36, Math.max(10, w - 60), Math.max(10, h - 64));
   const top = inset ? 26 : header(h);
   const pad = Math.min(3, w * 0.02);
-  return box(x + pad, y + top, w - 2 * pad, h - top - pad);
+  return box(x + pad, y + top, w - 2 * pad, h - top - (feet ? header(h) : pad));
 }
 
 /** A range widened so that both axes have one scale. @param {Bounds} range @param {Rect} plot @returns {Bounds} */

@@ -1,39 +1,7 @@
 /** A view: one layout arranged in a rectangle, its camera, its opened panel; and what makes views. */
 
-import { extentOf, fullest, having, some, withPanels } from '../scene/layouts.js';
+import { fullest, having, some, withPanels } from '../scene/layouts.js';
 import { around, box, clamp, fitting, toPage, placeView } from './geometry.js';
-
-/** Panels keep the cells they had; others take the free cell around which most components are shared. @param {Layout} old @param {Layout} layout whose cells are changed */
-export function keepCells(old, layout) {
-  if (old.kind !== 'grid' || layout.kind !== 'grid') return;
-  const [columns, lines] = extentOf(layout);
-  const cellOf = new Map(old.panels.map(({ name, cell }) => [name, cell]));
-  const stays = (/** @type {Panel} */ { name }) => {
-    const [column = columns, line = lines] = cellOf.get(name) ?? [];
-    return column < columns && line < lines;
-  };
-  const kept = layout.panels.filter(stays);
-  for (const panel of kept) panel.cell = cellOf.get(panel.name);
-  const taken = new Map(kept.map((panel) => [`${panel.cell}`, panel]));
-  const sides = [0, 1, 2, 3].map((i) => [(i - 1) % 2, (2 - i) % 2]); // left, below, right, above
-  for (const panel of fullest(layout.panels.filter((other) => !kept.includes(other)))) {
-    const [x, y] = panel.cell ?? [0, 0];
-    let best = -Infinity;
-    for (let at = 0; at < columns * lines; at += 1) {
-      const [column, line] = [at % columns, Math.floor(at / columns)];
-      if (taken.has(`${[column, line]}`)) continue;
-      const beside = sides.flatMap(
-        ([dx, dy]) => taken.get(`${[column + dx, line + dy]}`)?.components ?? [],
-      );
-      const shared = beside.filter((k) => panel.components.includes(k)).length;
-      const worth = shared - 0.01 * Math.hypot(column - x, line - y);
-      if (worth <= best) continue;
-      best = worth;
-      panel.cell = [column, line];
-    }
-    taken.set(`${panel.cell}`, panel);
-  }
-}
 
 /**
  * @typedef {object} Arrangement
@@ -50,14 +18,16 @@ function inCell(column, row, size = 1) {
   return box(column + (1 - side) / 2, row + (1 - side) / 2, side, side);
 }
 
-/** @param {Layout} layout @param {Layout | null} map shown in the free half of a triangle @param {number} components @param {Rect} view @returns {Arrangement} */
-export function arrange(layout, map, components, view) {
+/** @param {Layout} layout @param {Layout | null} map shown in the free half of a triangle @param {number} components @param {Rect} view @param {boolean} [beside] whether another view is beside it @returns {Arrangement} */
+export function arrange(layout, map, components, view, beside = false) {
   const { panels } = layout;
   const aspect = view.w / Math.max(1, view.h);
   if (layout.kind === 'map') return plain('map', layout, [box(0, 0, aspect, 1)]);
-  if (view.w < 560 && panels.length > 2 && layout.kind !== 'strips') {
-    /** @type {Rect[]} two columns, the fullest first */ const rects = [];
-    fullest(panels).forEach(({ index }, i) => (rects[index] = inCell(i % 2, i >> 1)));
+  if (view.w < 560 && !beside && panels.length > 2 && layout.kind !== 'strips') {
+    /** @type {Rect[]} two columns, the fullest first or in their order */ const rects = [];
+    (layout.feet ? panels : fullest(panels)).forEach(
+      ({ index }, i) => (rects[index] = inCell(i % 2, i >> 1)),
+    );
     const h = Math.min(Math.ceil(rects.length / 2), (2 * view.h) / view.w);
     return plain('columns', layout, rects, box(0, 0, 2, h));
   }
@@ -72,10 +42,7 @@ export function arrange(layout, map, components, view) {
   let across = 1; // columns that make so many squares the largest
   for (let columns = 2; columns <= panels.length; columns += 1)
     if (sideIn(columns) > sideIn(across)) across = columns;
-  const rects = panels.map(({ cell, size }, i) => {
-    const [column, row] = cell ?? [i % across, Math.floor(i / across)];
-    return inCell(column, row, size);
-  });
+  const rects = panels.map(({ size }, i) => inCell(i % across, Math.floor(i / across), size));
   return plain('grid', layout, rects);
 }
 
@@ -177,6 +144,7 @@ export class View {
     /** @type {Filter} */ this.filter = {};
     this.compact = false; // no bar stands above the panels
     this.alone = true; // no other view beside, which the bar stands above
+    this.beside = false; // whether the other view is beside it, not below
     this.corner = false; // whether title and legend stand in the free corner of a triangle
     this.arrangement = arrange(layout, map, components, this.rect);
   }
@@ -190,12 +158,12 @@ export class View {
     const atFit = this.rect.w <= 1 || this.atFit;
     this.rect = rect;
     this.corner = !this.compact && this.alone && this.rect.w >= CORNER.view;
-    this.arrangement = arrange(this.layout, this.map, this.components, this.inner);
+    this.arrangement = arrange(this.layout, this.map, this.components, this.inner, this.beside);
     const { free } = this.arrangement;
     const room = free && toPage(this.home, rect, free);
     this.corner = Boolean(this.corner && room && room.w > CORNER.w && room.h > CORNER.h);
     if (!this.corner)
-      this.arrangement = arrange(this.layout, this.map, this.components, this.inner);
+      this.arrangement = arrange(this.layout, this.map, this.components, this.inner, this.beside);
     if (atFit) this.cam = this.home;
     if (this.opened) this.open(this.opened.panel, this.opened.range);
   }
@@ -207,7 +175,7 @@ export class View {
 
   /** Where "all panels" is drawn: below the bar, which stands in the corner of a triangle where that has room for it. */
   get inner() {
-    const top = this.compact || this.corner ? 8 : this.inLines ? 66 : 44;
+    const top = this.compact || this.corner || this.rect.y > 0 ? 8 : this.inLines ? 66 : 44;
     const { x, y, w, h } = this.rect;
     return box(x + 8, y + top, Math.max(1, w - 16), Math.max(1, h - top - 8));
   }
@@ -249,11 +217,11 @@ export class View {
 }
 
 const FIRST = 0.56; // share of the width if there are two
+const PHONE = 560; // px of width below which the second is below the first
 
-/** A view of a layout, with panels of gathered subspaces that a search or a filter has opened; a triangle has a map in its free half. @param {Pick<Stage, 'meta' | 'scene' | 'options'>} stage @param {string} name @param {Layout} [before] whose panels keep their places */
-export async function makeView({ meta, scene, options }, name, before) {
+/** A view of a layout, with panels of gathered subspaces that a search or a filter has opened; a triangle has a map in its free half. @param {Pick<Stage, 'meta' | 'scene' | 'options'>} stage @param {string} name */
+export async function makeView({ meta, scene, options }, name) {
   const whole = await scene.layout(name);
-  if (before) keepCells(before, whole);
   const { panels, sought = [], filter = {} } = options;
   const given = (/** @type {import('../scene/layouts.js').Gathered} */ { components }) =>
     sought.includes(`${components}`);
@@ -278,15 +246,30 @@ function besideTriangle({ layouts }, { compact }) {
 export const buffersOf = (meta, options, names) =>
   [...names, besideTriangle(meta, options)].flatMap((name) => [`order.${name}`, `map.${name}`]);
 
+export const BOTH = 'both';
+
+/** The layouts that options ask for, without any those that open: the first and the one beside it. @param {Meta} meta @param {Options} [options] @returns {Required<Pick<Options, 'layout' | 'beside'>>} */
+export function opening({ layouts, first }, { layout = BOTH, beside = '' } = {}) {
+  const both = layout === BOTH;
+  if (both && layouts.pairs) return { layout: 'subspaces', beside: 'pairs' };
+  const only = layout in layouts ? layout : (first ?? Object.keys(layouts)[0]);
+  return { layout: only, beside: !both && beside in layouts ? beside : '' };
+}
+
 /** Whether there is no title above the picture. @param {Options} options */
 export const isCompact = ({ compact, panels }) => compact ?? Boolean(panels?.length);
 
 /** Give each view its part of the canvas, and its panels their lines of the panel table. @param {Stage} stage */
 export function share(stage) {
   const { width, height, views } = stage;
-  const half = views.length > 1 ? Math.round(width * FIRST) : width;
-  for (const view of views) view.alone = half === width;
-  const places = [box(0, 0, half, height), box(half + 1, 0, width - half - 1, height)];
+  const alone = views.length < 2;
+  const [wide, high] = [Math.round(width * FIRST), height >> 1];
+  const places = alone
+    ? [box(0, 0, width, height)]
+    : width < PHONE
+      ? [box(0, 0, width, high), box(0, high + 1, width, height - high - 1)]
+      : [box(0, 0, wide, height), box(wide + 1, 0, width - wide - 1, height)];
+  for (const view of views) Object.assign(view, { alone, beside: !alone && width >= PHONE });
   views.forEach((view, i) => view.resize(places[i]));
   let base = 0;
   for (const view of views)

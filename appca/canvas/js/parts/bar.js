@@ -1,6 +1,7 @@
 /** What the picture is: title and legend in the free half of a triangle, else in a bar above, with the way back. */
 
 import { toPage } from '../layout/geometry.js';
+import { BOTH } from '../layout/view.js';
 import { capital, componentName, countOf, grouped, panelTitle, signed } from '../scene/names.js';
 import { codesIn, DOUBTFUL, HIDDEN } from '../scene/rows.js';
 import { selectedIn } from '../text/headers.js';
@@ -146,8 +147,17 @@ function fillLegend(stage, into, rename) {
 
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
-/** @param {Meta} meta @param {Kind} kind @param {string} [layout] name */
-function sentences(meta, kind, layout) {
+/** @param {Meta} meta @param {View[]} views */
+function sentences(
+  meta,
+  [
+    {
+      layout: { kind, name: layout },
+    },
+    beside,
+  ],
+) {
+  const second = beside?.layout.name;
   const { words, n_active: active, components } = meta;
   const row = words?.row ?? 'row';
   const many = words?.rows ?? `${row}s`;
@@ -159,14 +169,12 @@ function sentences(meta, kind, layout) {
   const uses = mixed
     ? `Each ${row} uses some of ${components.length} components`
     : `Each ${row} uses ${active} of ${components.length} components`;
-  const paired = kind === 'triangle' || layout === 'pairs';
   const [a, b] = components.map(({ number }) => number);
-  if (paired && (mixed || active > 2))
-    return [uses, `Panel {${a},${b}} holds the ${many} that use both ${a} and ${b}.`];
-  return [
-    uses,
-    `${Many} with the same ${mixed ? 'components' : active === 1 ? 'component' : (NUMBERS[active] ?? active)} share a panel.`,
-  ];
+  const paired = `Panel {${a},${b}} holds the ${many} that use both ${a} and ${b}.`;
+  if ((kind === 'triangle' || layout === 'pairs') && (mixed || active > 2)) return [uses, paired];
+  const same = mixed ? 'components' : active === 1 ? 'component' : (NUMBERS[active] ?? active);
+  const shared = `${Many} with the same ${same} share a panel.`;
+  return [uses, second === 'pairs' ? `${shared} Among the pairs, ${paired.toLowerCase()}` : shared];
 }
 
 /** What stands for the components of a panel where they are too many for a diagonal that says it. @param {Meta} meta @param {number[]} components */
@@ -186,7 +194,7 @@ export function buildBar(stage, actions, tools, more, near, rename) {
   const under = element('span', 'appca-under');
   const heading = element('div', 'appca-heading', {}, title, under);
   const goBack = () => {
-    actions.close(stage.views[0]);
+    stage.views.forEach((view) => actions.close(view));
     stage.hit.focus({ preventScroll: true }); // this button goes
   };
   const back = button('appca-back', {}, goBack, icon('back'), 'All panels');
@@ -214,20 +222,21 @@ export function buildBar(stage, actions, tools, more, near, rename) {
       fillLegend(stage, legend, rename);
       hollow.hidden = !rows.flags.some((flags) => flags & DOUBTFUL);
     }
-    const [first, second] = sentences(stage.meta, view.layout.kind, view.layout.name);
+    const [first, second] = sentences(stage.meta, stage.views);
     const drawn = stage.meta.layouts[view.layout.name].drawn;
     const sample = drawn
       ? ` Drawn: a fair sample of ${grouped(drawn.rows)} of ${countOf(stage.meta, rows.count)}.`
       : '';
     [title.textContent, under.textContent] = [first, second + sample];
     key.textContent = capital(colouring?.title ?? '');
-    const panel = view.opened && view.layout.panels[view.opened.panel];
+    const large = stage.views.find(({ opened }) => opened);
+    const panel = large?.opened && large.layout.panels[large.opened.panel];
     back.hidden = name.hidden = about.hidden = !panel;
     heading.hidden = Boolean(panel);
     if (panel) {
-      const full = Math.max(...view.layout.panels.map(({ count }) => count));
+      const full = Math.max(...large.layout.panels.map(({ count }) => count));
       name.textContent = panelTitle(stage.meta, panel);
-      const picked = rows.selected ? selectedIn(stage, { part: view.parts[0], panel }).count : 0;
+      const picked = rows.selected ? selectedIn(stage, { part: large.parts[0], panel }).count : 0;
       about.textContent = `${picked ? `${grouped(picked)} of ` : ''}${countOf(stage.meta, panel.count)}, ${Math.round((100 * panel.count) / rows.count)}%${panel.count === full ? ': the fullest panel' : ''}${strongest(stage.meta, panel.components)}`;
     }
     arrange();
@@ -470,12 +479,13 @@ export function buildControls(send, busy = () => false) {
 export function buildHead(handle, resize = () => {}, sizes = () => undefined) {
   const controls = buildControls((kind, value) => {
     if (kind === 'size') return resize(value);
-    handle().update({ options: { [kind === 'view' ? 'layout' : 'colouring']: value } });
+    if (kind === 'view') return void handle().show(value);
+    handle().update({ options: { colouring: value } });
   });
   const follow = () => {
     const { meta, colouringName, views, rows } = handle().stage;
-    const { first } = meta;
-    const layouts = Object.keys(meta.layouts).sort((a, b) => +(b === first) - +(a === first));
+    const layouts = Object.entries(meta.layouts).map(([key, { title }]) => [key, title]);
+    if (meta.layouts.pairs) layouts.unshift([BOTH, 'Both']);
     const titles = Object.entries(meta.colourings).map(([key, { title }]) => [key, title || key]);
     const colours = titles.map((one) => [...one, 'Rows']);
     meta.components.forEach(({ number }, k) =>
@@ -485,8 +495,8 @@ export function buildHead(handle, resize = () => {}, sizes = () => undefined) {
       sizes: sizes(),
       colours,
       colour: colouringName,
-      views: layouts.map((key) => [key, meta.layouts[key].title]),
-      view: views[0].layout.name,
+      views: layouts,
+      view: views.length > 1 ? BOTH : views[0].layout.name,
     });
     controls.count.textContent = rows.selected ? `${grouped(rows.selected)} selected` : '';
   };

@@ -187,7 +187,7 @@ export function buildTourbar(stage, actions) {
   const words = element('b', '');
   const slider = range('Turn', 1, 0, 0.005);
   let target = -1;
-  const view = () => stage.views[0];
+  const view = () => stage.views.find(({ opened }) => opened) ?? stage.views[0];
   const run = () => {
     if (!actions.pauseTour() && view().opened && target >= 0) actions.tour(view(), target);
   };
@@ -215,14 +215,16 @@ export function buildTourbar(stage, actions) {
     const { context, theme, meta } = stage;
     context.globalAlpha = shift;
     const y = rect.y + rect.h - STRIP + 9;
-    for (const { turns, stays, x } of opened.groups) {
+    opened.groups.forEach(({ turns, stays, x }, i) => {
       const text = `Turn ${componentName(meta, turns)} into …`;
       const style = font(12.5, 600);
       const right = x + widthOf(context, text, style) + 6;
       const rest = `${meta.components[stays].number} stays`;
       write(context, text, x, y, { style, colour: theme.text });
-      write(context, rest, right, y, { style: font(12.5), colour: theme.soft });
-    }
+      const plain = { style: font(12.5), colour: theme.soft };
+      const end = opened.groups[i + 1]?.x ?? Infinity;
+      if (right + widthOf(context, rest, plain.style) < end) write(context, rest, right, y, plain);
+    });
     context.globalAlpha = 1;
     if (stage.tour) target = stage.tour.b.index;
     const at = stage.tour?.t ?? 0;

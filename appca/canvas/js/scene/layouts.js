@@ -37,7 +37,8 @@ export function buildLayout(scene, name, order, map) {
     );
     return { ...panel, range: /** @type {Bounds} */ (range), extent: extent(xy, panel) };
   });
-  return { name, kind, title, panels, spacing, rows, xy, revision: 0 };
+  const feet = kind === 'grid' && scene.active > 2;
+  return { name, kind, title, panels, spacing, rows, xy, feet, revision: 0 };
 }
 
 /** Rows of all panels: the listed ones of each, then the others in the order of their images. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} order @param {Int16Array} xy filled where rows are put into pairs */
@@ -66,8 +67,7 @@ function allRows(scene, meta, order, xy) {
 export function some(layout, names) {
   const wanted = names.flatMap((name) => layout.panels.filter((panel) => panel.name === name));
   if (layout.kind === 'map' || !wanted.length) return layout;
-  const own = { cell: undefined, size: 1 };
-  const panels = wanted.map((panel, index) => ({ ...panel, ...own, index, range: panel.extent }));
+  const panels = wanted.map((panel, index) => ({ ...panel, size: 1, index, range: panel.extent }));
   return { ...layout, kind: layout.kind === 'strips' ? 'strips' : 'grid', panels };
 }
 
@@ -210,7 +210,7 @@ export async function addOther(scene, layout) {
   );
   const tiles = gathered.map((row) => scene.tile[row]).sort();
   const rows = tiles.map((tile) => scene.priority[tile]); // a prefix is a fair sample
-  const panel = append(layout, [], rows, lastCell(layout));
+  const panel = append(layout, [], rows);
   Object.assign(panel, { name: 'Other', other: true });
   const map = Object.keys(layouts).find((name) => layouts[name].kind === 'map');
   if (!map) return placeScores(scene, layout, panel);
@@ -223,10 +223,9 @@ export async function withPanels(scene, layout, gathered) {
   if (!gathered.length) return layout;
   const order = await scene.array(`order.${layout.name}`, 'u4');
   const made = { ...layout, panels: [...layout.panels] };
-  const [columns, bottom] = extentOf(made);
-  gathered.forEach(({ components, start, count }, i) => {
+  gathered.forEach(({ components, start, count }) => {
     const rows = order.subarray(start, start + count);
-    const panel = append(made, components, rows, [i % columns, bottom + Math.floor(i / columns)]);
+    const panel = append(made, components, rows);
     panel.name = setName(scene.meta, components);
     panel.axes = widest(scene, components, rows);
     placeScores(scene, made, panel);
@@ -243,8 +242,8 @@ function widest(scene, components, rows) {
   return components.toSorted((a, b) => (power.get(b) ?? 0) - (power.get(a) ?? 0)).slice(0, 2);
 }
 
-/** @param {Layout} layout @param {number[]} components @param {Uint32Array} rows @param {[number, number]} cell @returns {Panel} */
-function append(layout, components, rows, cell) {
+/** @param {Layout} layout @param {number[]} components @param {Uint32Array} rows @returns {Panel} */
+function append(layout, components, rows) {
   const start = layout.rows.length;
   const all = new Uint32Array(start + rows.length);
   const xy = new Int16Array(2 * all.length);
@@ -252,22 +251,7 @@ function append(layout, components, rows, cell) {
   all.set(rows, start);
   xy.set(layout.xy);
   Object.assign(layout, { rows: all, xy });
-  const panel = { ...blank(layout.panels.length, components, start, rows.length), cell };
+  const panel = blank(layout.panels.length, components, start, rows.length);
   layout.panels.push(panel);
   return panel;
-}
-
-/** Columns and rows of a grid. @param {Layout} layout */
-export const extentOf = ({ panels }) =>
-  [0, 1].map((axis) => 1 + Math.max(0, ...panels.map(({ cell }) => cell?.[axis] ?? 0)));
-
-/** The last free cell of a grid, else the first of another row. @param {Layout} layout @returns {[number, number]} */
-function lastCell(layout) {
-  const [columns, lines] = extentOf(layout);
-  const taken = new Set(layout.panels.map(({ cell }) => `${cell}`));
-  for (let at = columns * lines - 1; at >= columns * (lines - 1); at -= 1) {
-    const cell = /** @type {[number, number]} */ ([at % columns, Math.floor(at / columns)]);
-    if (!taken.has(`${cell}`)) return cell;
-  }
-  return [0, lines];
 }

@@ -27,8 +27,11 @@ export function selectedIn(stage, { part: { layout }, panel }) {
 /** @param {Stage} stage */
 export function drawNames(stage) {
   const { context, theme, rows, placed, meta, morph } = stage;
+  /** @type {View | null} */ let within = null;
+  context.save();
   for (const spot of placed) {
     const { card, panel, part, strength, open, view } = spot;
+    if (within !== view) clipTo(context, (within = view));
     const tour = stage.tour?.hides(spot) ? stage.tour.title(meta) : null;
     if (card.w < 44 || (open && !tour)) continue; // the bar above names the open panel
     const { length } = panel.name;
@@ -48,6 +51,7 @@ export function drawNames(stage) {
     const used = widthOf(context, title, style);
     if (used > card.w - 4) continue; // no room for words
     write(context, title, card.x + pad, top, { style, colour: theme.text });
+    if (part.layout.feet && !open && !panel.other) drawFoot(stage, spot, pad);
     const many = rows.selected || rows.hidden ? selectedIn(stage, spot) : null;
     const all = many && rows.hidden ? many.kept : panel.count;
     const picked = rows.selected ? (many?.count ?? 0) : 0;
@@ -66,7 +70,35 @@ export function drawNames(stage) {
       align: beside ? 'left' : 'right',
     });
   }
-  context.globalAlpha = 1;
+  context.restore();
+}
+
+/** Draw only in a view from now on. @param {CanvasRenderingContext2D} context @param {View} view */
+function clipTo(context, { rect: { x, y, w, h } }) {
+  context.restore();
+  context.save();
+  context.beginPath();
+  context.rect(x, y, w, h);
+  context.clip();
+}
+
+/** Below a panel: the components along its axes, and those beside. @param {Stage} stage @param {Placed} spot @param {number} pad */
+function drawFoot({ context, meta, pictures, theme }, { card, panel }, pad) {
+  const high = header(card.h);
+  const side = pictures.there ? high - 2 : 0;
+  const style = font(clamp(0.62 * high, 8, 12));
+  const others = panel.components.filter((k) => !panel.axes.includes(k));
+  const marks = [...panel.axes, ...others].map((k, i) => [k, ['→', '↑'][i] ?? '']);
+  const room = (card.w - 2 * pad) / marks.length;
+  const numbers = marks.map(([k, mark]) => `${meta.components[+k].number}${mark}`);
+  const wide = Math.max(...numbers.map((text) => widthOf(context, text, style))) + side + 3;
+  const y = card.y + card.h - high;
+  marks.forEach(([k, mark], i) => {
+    const x = card.x + pad + i * Math.min(room, wide + 6);
+    if (side) pictures.draw(+k, box(x, y, side, side));
+    const text = wide > room && side ? `${mark}` : numbers[i];
+    write(context, text, x + side + 2, y + 0.12 * high, { style, colour: theme.soft });
+  });
 }
 
 /** Ticks and axis names stand beside the plot of the opened panel, where no data are. @param {Stage} stage */
