@@ -27,6 +27,7 @@ _FLAGS = {  # what the models and readers call it, and what it is here
     "divide": "--divide",
     "scale": "--scale",
     "pca": "--pca",
+    "prepare": "--prepare",
 }
 _NAMES = re.compile(r"“[^”]*”|\b(" + "|".join(_FLAGS) + r")\b(?=[ =.,:;])")
 

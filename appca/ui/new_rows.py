@@ -69,7 +69,7 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     ids = " ".join([shown.config.dataset, *(file.file_id for file in files)])
     match, refusal, report = _outcome(ids, json.dumps(options), files, wanted, options)
     if report.get("missing"):
-        takes_gaps = fits_around_gaps(shown.config) and not shown.fitted.preprocessing.reduces
+        takes_gaps = fits_around_gaps(shown.config) and shown.fitted.preprocessing.takes_gaps
         possible = {how: name for how, name in MISSING.items() if how != "model" or takes_gaps}
         chosen = kit.one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
         options |= {"missing": chosen}

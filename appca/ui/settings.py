@@ -9,13 +9,14 @@ from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.models.settings import LEARNED
+from appca.preparation import PREPARATIONS, proposed
 from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig, defaults
-from appca.ui import kit, state
+from appca.ui import kit, services, state
 from appca.ui.fits import Shown, seconds, stored
 from appca.ui.state import KEYS, guarded
-from appca.words import InputError, about, counted, percent
+from appca.words import InputError, about, capital, counted, percent
 
 SCALES = {
     "none": "As they are",
@@ -30,34 +31,45 @@ REDUCTIONS = {
 PLACES = 10
 
 
+_proposed = services.by_key(16)(proposed)
+
+
 def preprocessing(dataset: Dataset) -> None:
     """Draw the settings of the preprocessing."""
     options = Preprocessing.from_dict(state.config().preprocessing)
     most = min(dataset.n_rows - 1, dataset.n_features)
     pca = options.pca
     kind = "none" if pca is None else "dimensions" if isinstance(pca, int) else "share"
-    shown: dict[str, Any] = {name: getattr(options, name) for name in ("divide", "centre", "scale")}
-    shown["reduce"] = kind
-    if isinstance(pca, int):
-        shown["dimensions"] = min(pca, most)
-    elif pca is not None:
-        shown["share"] = round(100 * pca, PLACES)
+    shown = {name: getattr(options, name) for name in ("prepare", "divide", "centre", "scale")}
+    shown |= {"reduce": kind, "dimensions": min(pca if isinstance(pca, int) else 50, most)}
+    shown["share"] = round(100 * pca, PLACES) if isinstance(pca, float) else 99.5
     st.session_state.update({f"pre-{name}": value for name, value in shown.items()})
 
     @guarded
     def apply() -> None:
-        seen = st.session_state
-        reductions = {
-            "none": None,
-            "dimensions": min(seen.get("pre-dimensions", 50), most),
-            "share": round(seen.get("pre-share", 99.5) / 100, PLACES + 2),
-        }
-        same = {name: seen[f"pre-{name}"] for name in ("divide", "centre", "scale")}
-        state.set_preprocessing(Preprocessing(**same, pca=reductions[seen["pre-reduce"]]))
+        seen = {name: st.session_state.get(f"pre-{name}", value) for name, value in shown.items()}
+        share = round(seen.pop("share") / 100, PLACES + 2)
+        reductions = {"none": None, "dimensions": seen.pop("dimensions"), "share": share}
+        reduced = reductions[seen.pop("reduce")]
+        if seen["prepare"] != options.prepare:
+            seen |= {"scale": suggest(dataset, seen["prepare"]).scale}
+        wanted = Preprocessing(**seen, pca=reduced)
+        services.prepared(dataset.digest, wanted.to_dict())  # refuses values that do not allow it
+        state.set_preprocessing(wanted)
 
     def look(name: str, help_text: str = "", **more: Any) -> dict[str, Any]:
         return {"key": f"pre-{name}", "on_change": apply, "help": help_text} | more
 
+    if dataset.image_shape is None and not dataset.is_recording:
+        titles = {name: capital(each.title) for name, each in PREPARATIONS.items()}
+        titles = {"none": "As they are"} | titles
+        values = "Counts, spectra and long tails fit better after the preparation usual in a field."
+        st.selectbox("Values", titles, **look("prepare", values, format_func=titles.__getitem__))
+        name, why = _proposed(dataset.digest, dataset)
+        if name and options.prepare == "none":
+            st.caption(why)
+            label = f"Use {PREPARATIONS[name].title}"
+            kit.press(label, "pre-proposed", state.set_preprocessing, suggest(dataset, name))
     left, right = st.columns(2)
     divide = "255 brings grey values to 0 … 1; 1 leaves the values alone."
     limits = kit.around((1e-9, 1e12), options.divide)
@@ -80,8 +92,9 @@ def preprocessing(dataset: Dataset) -> None:
     elif kind == "share":
         limits = kit.around((1.0, 99.99), shown["share"])
         right.number_input("Share of variance, %", *limits, **look("share", format="%g"))
-    if options != suggest(dataset):
-        kit.press("Use what is suggested", "pre-suggest", state.set_preprocessing, suggest(dataset))
+    suggested = suggest(dataset, options.prepare)
+    if options != suggested:
+        kit.press("Use what is suggested", "pre-suggest", state.set_preprocessing, suggested)
 
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}

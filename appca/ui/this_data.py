@@ -14,6 +14,7 @@ import streamlit as st
 from appca.canvas.sheets import resized, sample, style_of, tile_of
 from appca.data.dataset import Dataset, duplicate_rows
 from appca.data.pixels import KINDS, Judged, PixelShape, pixel_order, shape_of, with_shape
+from appca.data.preprocessing import suggest
 from appca.plots.components import data_uri
 from appca.runs.fit import estimate_seconds
 from appca.ui import arrivals, fits, kit, services, settings, state
@@ -359,7 +360,7 @@ def _picture(data: Dataset, row: int, shape: PixelShape) -> np.ndarray:
     return 255 - image if style_of(images) == "ink" and not is_dark() else image
 
 
-COLUMNS, LINES = 20, 6
+COLUMNS, LINES, ROW_LINES = 20, 6, 12
 MOST_NAMES = 6
 
 
@@ -377,6 +378,7 @@ def page(dataset: Dataset) -> None:
     with before:
         st.subheader("Before the fit", anchor=False)
         settings.preprocessing(dataset)
+        _before_and_after(dataset)
 
 
 def _is_as_opened(opened: Opened) -> bool:
@@ -415,6 +417,35 @@ def _is_as_opened(opened: Opened) -> bool:
         if data is not None and st.button("Explore", key="upload_use", **look):
             arrivals.use(opened, opened.draft, data)
     return False
+
+
+def _before_and_after(dataset: Dataset) -> None:
+    name = str(state.config().preprocessing.get("prepare", "none"))
+    if name == "none":
+        return
+    X = dataset.with_gaps(sample(dataset.n_rows, MOST_JUDGED // dataset.n_features + ROW_LINES))
+    drawn, are_lines = "", dataset.is_ordered
+    for title, prepare in (("Before", "none"), ("After", name)):
+        options = suggest(dataset, prepare).to_dict() | ({"scale": "none"} if are_lines else {})
+        Y = services.prepared(dataset.digest, options).transform(X)
+        drawn += tag("figure", _drawn(Y, are_lines) + tag("figcaption", title))
+    st.html(tag("div", drawn, "ca-before"))
+
+
+def _drawn(Y: np.ndarray, are_lines: bool) -> str:
+    """Return some rows as lines, or a histogram of all values, as SVG."""
+    low, high = np.nanmin(Y), np.nanmax(Y)
+    if are_lines:
+        heights = (Y[:ROW_LINES] - low) / ((high - low) or 1.0)
+    else:
+        heights = np.sqrt(np.histogram(Y[~np.isnan(Y)], 3 * BARS)[0])[None]
+        heights = np.repeat(heights / heights.max(), 2, axis=1)
+    lines = ""
+    for line in heights[:, :: max(1, heights.shape[1] // 200)]:
+        x = np.linspace(0, 200, len(line))
+        points = " ".join(f"{x:.1f},{70 - 68 * y:.1f}" for x, y in zip(x, line, strict=True))
+        lines += tag("polyline", "", points=points)
+    return tag("svg", lines, viewBox="0 0 200 72", role="img")
 
 
 def _overview(dataset: Dataset) -> None:
