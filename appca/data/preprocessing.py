@@ -103,9 +103,9 @@ class Preprocessing:
         is_positive, scales = 0 < divide < np.inf, ", ".join(SCALES)
         refuse_if(not is_positive, f"divide must be a positive number; got {self.divide!r}.")
         refuse_if(self.scale not in SCALES, f"scale must be one of {scales}; got {self.scale!r}.")
-        known = ", ".join(["none", *PREPARATIONS])
-        msg = f"prepare must be one of {known}; got {self.prepare!r}."
-        refuse_if(self.prepare not in known.split(", "), msg)
+        allowed = ", ".join(["none", *PREPARATIONS])
+        msg = f"prepare must be one of {allowed}; got {self.prepare!r}."
+        refuse_if(self.prepare not in allowed.split(", "), msg)
         is_count = isinstance(pca, (int, np.integer)) and not isinstance(pca, bool) and pca >= 1
         refuse_if(
             not (pca is None or is_count or (isinstance(pca, float) and 0 < pca < 1)),

@@ -18,16 +18,11 @@ from appca.ui.fits import Shown, seconds, stored
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, about, capital, counted, percent
 
-SCALES = {
-    "none": "As they are",
-    "feature": "Each feature to variance 1",
-    "global": "All by one number",
-}
-REDUCTIONS = {
-    "none": "Keep all features",
-    "dimensions": "PCA to dimensions",
-    "share": "PCA to a share of variance",
-}
+SCALES = {"none": "As they are", "feature": "Each feature to variance 1"}
+SCALES["global"] = "All by one number"
+REDUCTIONS = {"none": "Keep all features", "dimensions": "PCA to dimensions"}
+REDUCTIONS["share"] = "PCA to a share of variance"
+VALUES = {"none": "As they are", **{name: capital(x.title) for name, x in PREPARATIONS.items()}}
 PLACES = 10
 
 
@@ -61,10 +56,8 @@ def preprocessing(dataset: Dataset) -> None:
         return {"key": f"pre-{name}", "on_change": apply, "help": help_text} | more
 
     if dataset.image_shape is None and not dataset.is_recording:
-        titles = {name: capital(each.title) for name, each in PREPARATIONS.items()}
-        titles = {"none": "As they are"} | titles
         values = "Counts, spectra and long tails fit better after the preparation usual in a field."
-        st.selectbox("Values", titles, **look("prepare", values, format_func=titles.__getitem__))
+        st.selectbox("Values", VALUES, **look("prepare", values, format_func=VALUES.__getitem__))
         name, why = _proposed(dataset.digest, dataset)
         if name and options.prepare == "none":
             st.caption(why)
@@ -76,15 +69,9 @@ def preprocessing(dataset: Dataset) -> None:
     left.number_input("Divide all values by", *limits, **look("divide", divide, format="%g"))
     mean = "The model has a mean of its own; centring matters for the mean setting “zero”."
     left.toggle("Subtract each feature's mean", **look("centre", mean))
-    scale = (
-        "Features in different units should each be brought to variance 1; pixels should not, or "
-        "noise at the rim counts as much as the picture."
-    )
+    scale = "Features in different units need variance 1 each. Pixels and spectra share a unit."
     right.selectbox("Scale", SCALES, **look("scale", scale, format_func=SCALES.__getitem__))
-    reduce = (
-        "PCA keeps the directions of largest variance: faster for very wide data. The paper uses "
-        "350 dimensions, or 99.5% of the variance."
-    )
+    reduce = "Faster for very wide data. The paper uses 350 dimensions, or 99.5% of the variance."
     names = REDUCTIONS.__getitem__
     right.selectbox("Reduce first", REDUCTIONS, **look("reduce", reduce, format_func=names))
     if kind == "dimensions":
@@ -111,23 +98,16 @@ def map_settings(dataset: Dataset) -> None:
     if dataset.n_rows < LEAST_ROWS:
         return
     near = "How many nearest rows are kept near. Few show fine detail, many the whole."
-    boxes: list[tuple[str, str, float, tuple[float, float], str]] = [
-        ("Neighbours", "n_neighbors", NEIGHBOURS, (2, most), near),
-        ("Least distance", "min_dist", DISTANCE, (0.0, 1.0), "How close points may come."),
-    ]
-    for label, name, usual, (low, high), meaning in boxes:
-        value = type(low)(min(max(chosen.get(name, usual), low), high))
-        key = f"umap_{name}"
-        chosen[name] = st.number_input(label, low, high, value, key=key, help=meaning)
-    starts = list(STARTS)
-    chosen["start"] = st.selectbox(
-        "Start from",
-        starts,
-        index=starts.index(chosen.get("start", "pca")),
-        format_func=STARTS.__getitem__,
-        key="umap_start",
-        help="The first coordinates, from which the map is pulled into shape.",
-    )
+    value = min(max(chosen.get("n_neighbors", NEIGHBOURS), 2), most)
+    box: dict[str, Any] = {"key": "umap_n_neighbors", "help": near}
+    chosen["n_neighbors"] = st.number_input("Neighbours", 2, most, value, **box)
+    value = float(min(max(chosen.get("min_dist", DISTANCE), 0), 1))
+    box = {"key": "umap_min_dist", "help": "How close points may come."}
+    chosen["min_dist"] = st.number_input("Least distance", 0.0, 1.0, value, **box)
+    starts, now = list(STARTS), chosen.get("start", "pca")
+    box = {"key": "umap_start", "index": starts.index(now), "format_func": STARTS.__getitem__}
+    box |= {"help": "The first coordinates, from which the map is pulled into shape."}
+    chosen["start"] = st.selectbox("Start from", starts, **box)
 
 
 def config_of(dataset: Dataset, fit: RunConfig) -> EmbeddingConfig | None:
@@ -193,17 +173,14 @@ class Number(NamedTuple):
 
 
 ABOVE_ZERO = (1e-6, 1e6)
-_VARIANCE = (
-    "The prior is inverse gamma, with this {} in units of the mean variance of the features."
-)
-_ALPHA = "The prior of alpha is gamma with this {}; shape over rate is its mean."
+_VARIANCE = "Of an inverse gamma prior, in units of the mean variance of the features."
+_ALPHA = "Of a gamma prior, whose mean is shape over rate."
 
 FIELDS: dict[str, SettingChoice | Number] = {
     "noise": SettingChoice(
         "Noise",
         {"shared": "One for all features", "feature": "One for each feature"},
-        "One for each feature suits data whose features are not equally noisy; the fit then does "
-        "not depend on their units.",
+        "One for each suits features that are not equally noisy; units then do not matter.",
     ),
     "row_scale": SettingChoice(
         "Rows",
@@ -233,14 +210,12 @@ FIELDS: dict[str, SettingChoice | Number] = {
             "dictionary": "Rows of the data",
             "random": "Random",
         },
-        "Where the fit begins. “Best of several” tries them on a sample of the rows. Independent "
-        "components find the factors that a start from PCA often misses.",
+        "Independent components find factors that a start from PCA often misses.",
     ),
     "alpha": SettingChoice(
         "Mass parameter alpha",
         {"infer": "Learned", FIXED: "A fixed number"},
-        "A larger alpha expects the rows to use more components in all. Learned with the rest, or "
-        "fixed.",
+        "A larger alpha expects the rows to use more components in all.",
     ),
     "prior": SettingChoice(
         "Prior of the supports",
@@ -251,8 +226,8 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "latent_variance": SettingChoice(
         "Factor variance",
         {"shared": "One for all components", "component": "One each", FIXED: "A fixed number"},
-        "How far rows spread along the components. Learned, or fixed at a number that you choose "
-        "(the paper fixes 1, which makes the fit depend on the unit of the data).",
+        "How far rows spread along the components. The paper fixes 1, which makes the fit depend "
+        "on the unit of the data.",
     ),
     "mean": SettingChoice(
         "Mean",
@@ -262,9 +237,9 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "w_update": SettingChoice(
         "Update of the components",
         {"auto": "Automatic", "polar": "Closed form", "pymanopt": "Pymanopt"},
-        "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt searches "
-        "iteratively for the same solution; it is 16 to 300 times slower and may stop early. With "
-        "Gibbs sampling, these two are the paper's update, which does not sample W.",
+        "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt iterates to the "
+        "same solution, 16 to 300 times slower, and may stop early. With Gibbs sampling, these two "
+        "are the paper's update, which does not sample W.",
     ),
     "z_update": SettingChoice(
         "Draw of the supports",
@@ -278,36 +253,29 @@ FIELDS: dict[str, SettingChoice | Number] = {
     ),
     "n_init": Number("Starts", 1, 50, "Fit from this many starts and keep the best."),
     "max_iter": Number("Most iterations", 1, 100_000, "Stop after this many iterations."),
-    "n_chains": Number(
-        "Chains", 1, 16, "Independent chains. Convergence can be checked with two or more."
-    ),
+    "n_chains": Number("Chains", 1, 16, "Two or more can be checked for convergence."),
     "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps discarded at the start of each chain."),
     "n_draws": Number("Draws", 1, 100_000, "Draws kept from each chain."),
     "thin": Number("Sweeps per draw", 1, 10_000, "Keep one draw in this many sweeps."),
     "n_paths": Number(
-        "Paths per row",
-        2,
-        10_000,
-        "Where there are too many supports to sum over, the likelihood of a row is estimated from "
-        "this many paths. More paths are slower and more accurate.",
+        *("Paths per row", 2, 10_000),
+        "For rows with too many supports to sum over: more paths are slower and more accurate.",
     ),
     "chain_starts": SettingChoice(
         "Chains start",
         {"overdispersed": "Far apart", "init": "As “Start” says"},
-        "If chains that start far apart agree, they found the same mode. If chains from one start "
-        "agree, they only mix well around it.",
+        "Chains that start far apart and agree found the same mode. Chains from one start that "
+        "agree only mix well around it.",
     ),
-    "noise_shape": Number("Noise: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
-    "noise_scale": Number("Noise: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
-    "latent_shape": Number("Factor variance: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
-    "latent_scale": Number("Factor variance: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
-    "loading_shape": Number("Loadings: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
-    "loading_scale": Number("Loadings: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
-    "alpha_shape": Number("Alpha: shape", *ABOVE_ZERO, _ALPHA.format("shape")),
-    "alpha_rate": Number("Alpha: rate", *ABOVE_ZERO, _ALPHA.format("rate")),
-    "random_state": Number(
-        "Seed", 0, 2**31 - 1, "Seed of the random numbers: the same seed gives the same fit."
-    ),
+    "noise_shape": Number("Noise: shape", *ABOVE_ZERO, _VARIANCE),
+    "noise_scale": Number("Noise: scale", *ABOVE_ZERO, _VARIANCE),
+    "latent_shape": Number("Factor variance: shape", *ABOVE_ZERO, _VARIANCE),
+    "latent_scale": Number("Factor variance: scale", *ABOVE_ZERO, _VARIANCE),
+    "loading_shape": Number("Loadings: shape", *ABOVE_ZERO, _VARIANCE),
+    "loading_scale": Number("Loadings: scale", *ABOVE_ZERO, _VARIANCE),
+    "alpha_shape": Number("Alpha: shape", *ABOVE_ZERO, _ALPHA),
+    "alpha_rate": Number("Alpha: rate", *ABOVE_ZERO, _ALPHA),
+    "random_state": Number("Seed", 0, 2**31 - 1, "The same seed gives the same fit."),
 }
 FURTHER = {"latent_variance", "mean", "w_update", "z_update", "allocation", "thin", "max_iter"}
 FURTHER |= {"n_paths"}
