@@ -207,6 +207,7 @@ def together(
         ids=ids,
         labels={name: label(name) for name in dict.fromkeys([*dataset.labels, *new.labels])},
         image_shape=dataset.image_shape,
+        feature_names=dataset.feature_names,
         provenance=new.provenance,
     )
     rows = fitted.take(old).followed_by(projected.take(drawn))
