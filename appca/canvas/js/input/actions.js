@@ -360,6 +360,13 @@ export class Actions {
     this.selected();
   }
 
+  /** Let the host go on without the class that is shown alone, else without the selected rows. */
+  leaveOut() {
+    const { only, rows, colouring, callbacks } = this.stage;
+    if (only >= 0) this.select([...rows.codes.keys()].filter((row) => rows.codes[row] === only));
+    callbacks.onAct?.('leave_out', colouring?.names?.[only] ?? '');
+  }
+
   /** What the component at a place was in the picture before. @param {number} x @param {number} y */
   cameAt(x, y) {
     const picture = componentAt(this.stage.viewAt(x), x, y);
