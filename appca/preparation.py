@@ -86,13 +86,14 @@ def _ranks(quantiles: np.ndarray) -> Any:
 class Preparation(NamedTuple):
     """How values are prepared, and how that is undone as far as it can be.
 
-    `apply` and `undo` take rows (n, D) and the array that `learn` returned.
+    `apply` and `undo` take rows (n, D) and the array that `learn` returned; `learn` always reads
+    the rows, which checks them.
     """
 
     title: str
     apply: Callable[[np.ndarray, np.ndarray], np.ndarray]
     undo: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    learn: Callable[[Rows], np.ndarray] = lambda _: np.zeros(1)
+    learn: Callable[[Rows], np.ndarray] = lambda rows: np.zeros(1) + sum(0 for _ in rows())
 
 
 PREPARATIONS = {
