@@ -219,13 +219,12 @@ def test_a_class_is_renamed_in_the_legend_and_a_second_view_is_a_press_away(visi
         field.press("Enter")
         shown = page.locator(f".appca-class b:text-is('{text or 3}')")
         shown.wait_for(timeout=60 * SECOND)
-    legend.first.press("Delete")  # 0 has 178 of 1,797 rows
-    page.wait_for_function(f"Number({ROOT}.dataset.rows) === 1619", timeout=60 * SECOND)
-    settled(page)
     bar = page.locator(".st-key-explore_bar")
     assert bar.evaluate("(box) => box.scrollWidth <= box.clientWidth")
     bar.get_by_role("button", name="Split").click()
     settled(page, "said.view === 'subspaces+pca'")
+    legend.first.press("Delete")  # 0 has 178 of 1,797 rows
+    page.wait_for_function(f"Number({ROOT}.dataset.rows) === 1619", timeout=60 * SECOND)
 
 
 NEAREST = ".st-key-near_data button"
