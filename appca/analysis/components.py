@@ -83,7 +83,7 @@ def name_of(model: FittedModel, k: int) -> str:
 
 
 def in_data_space(model: FittedModel) -> np.ndarray:
-    """Return the components (K, D) in the units of the data, whatever came before the fit."""
+    """Return the components (K, D) in units of the data, or of the prepared data."""
     return model.preprocessing.directions(model.components.T).T
 
 
@@ -143,7 +143,7 @@ def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str
 class Steering(NamedTuple):
     """A linear map from scores to some columns of the data."""
 
-    average: np.ndarray  # (m,) in units of the data
+    average: np.ndarray  # (m,) in units of the data, or of the prepared data
     patterns: np.ndarray  # (K, m)
     reach: np.ndarray  # (K,) the largest score, of either sign, that a row has
     columns: np.ndarray  # (m,) which columns of the data they are
@@ -151,7 +151,7 @@ class Steering(NamedTuple):
 
 def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
     """Return what rows are rebuilt from: the columns that components move most for their spread."""
-    before = fitted.preprocessing
+    before = fitted.preprocessing._replace(prepare=None)  # whose units are not linear in scores
     average = before.inverse_transform(fitted.mean[None].astype(np.float64))[0]
     patterns = before.directions(fitted.components.T.astype(np.float64)).T
     reach = np.abs(fitted.scores).max(axis=0, initial=0.0).astype(np.float64)

@@ -13,6 +13,7 @@ from appca.data import files as found
 from appca.data.dataset import Dataset, categories, duplicate_rows
 from appca.data.preprocessing import suggest
 from appca.data.sources import SOURCES
+from appca.preparation import proposed
 from appca.runs.fit import estimate_seconds
 from appca.runs.run import RunConfig
 from appca.words import about, counted, percent, shortened, size
@@ -90,7 +91,9 @@ def _first_fit(dataset: Dataset) -> dict[str, str]:
     config = RunConfig(dataset.digest, suggest(dataset).to_dict(), "aPPCA", {})
     incomplete = len(dataset.incomplete_rows)
     seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config, incomplete=incomplete)
-    return {
+    prepare, why = proposed(dataset)
+    hint = {"Preparation": f"`fit --prepare {prepare}` may suit: {why}"} if prepare else {}
+    return hint | {
         "Preprocessing": f"{suggest(dataset).in_words()} (what `fit` does by default)",
         "First fit": f"{about(seconds)} for {', '.join(config.sizes)}",
     }

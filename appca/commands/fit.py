@@ -13,6 +13,7 @@ from appca.commands.terminal import Meter, clear, say, say_facts
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import SCALES, Preprocessing, suggest
 from appca.data.store import DatasetStore
+from appca.preparation import PREPARATIONS
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.model_file import about_run
@@ -27,7 +28,7 @@ EXAMPLES = (
 )
 
 
-PREPARING = ("divide", "centre", "scale", "pca")
+PREPARING = ("prepare", "divide", "centre", "scale", "pca")
 AS_THEY_ARE = "--divide 1 --no-centre --scale none"
 
 
@@ -81,6 +82,12 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 
 def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("preprocessing")
+    group.add_argument(
+        "--prepare",
+        choices=["none", *PREPARATIONS],
+        help="what a field does first, as `data` may propose; counts, snv, derivative and tfidf "
+        "then scale all features by one number (default: none)",
+    )
     group.add_argument(
         "--divide",
         type=float,
@@ -192,7 +199,7 @@ def _say_plan(options: argparse.Namespace, dataset: Dataset, config: RunConfig) 
 def _preprocessing(options: argparse.Namespace, dataset: Dataset) -> Preprocessing:
     settings = {name: getattr(options, name) for name in PREPARING}
     settings = {name: value for name, value in settings.items() if value is not None}
-    return Preprocessing(**(suggest(dataset).to_dict() | settings))
+    return Preprocessing(**(suggest(dataset, options.prepare or "none").to_dict() | settings))
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:

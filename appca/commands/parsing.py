@@ -27,6 +27,7 @@ _FLAGS = {  # option of models and readers to its flag here
     "divide": "--divide",
     "scale": "--scale",
     "pca": "--pca",
+    "prepare": "--prepare",
 }
 _NAMES = re.compile(r"“[^”]*”|\b(" + "|".join(_FLAGS) + r")\b(?=[ =.,:;])")
 

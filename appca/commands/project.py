@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """Describe the rows, report the result and write it."""
     _check(options)
     fitted = _fitted(options.fitted)
-    takes = fits_around_gaps(fitted.config) and not fitted.model.preprocessing.reduces
+    takes = fits_around_gaps(fitted.config) and fitted.model.preprocessing.takes_gaps
     new = with_gaps(options, lambda how: opened_as(how, fitted.wanted), may=takes)
     _say_columns(new)
     dataset = new.dataset

@@ -1,8 +1,8 @@
 """Preprocessing of a matrix before a fit, recorded as options and undone exactly as it was done.
 
-A row x of the data becomes y = ((x / divide - offset) / scale) @ basis, in this order; offset is
-the mean (or zero), scale one number for each feature, basis the D' leading principal axes (or
-nothing). Work is done in blocks of rows: no second copy of the data is made.
+A row x of the data becomes y = ((p(x) / divide - offset) / scale) @ basis, in this order: p is a
+preparation, offset the mean, scale one number for each feature, basis the D' leading principal axes
+(or nothing each). Work is done in blocks of rows: no second copy of the data is made.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
+from appca.preparation import BY_ROW, PREPARATIONS, Prepared
 from appca.storage.packed import give_back
 from appca.words import counted, percent, refuse_if
 
@@ -80,17 +81,19 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
 class Preprocessing:
     """Steps before a fit, in this order.
 
-    Every value is divided by ``divide`` (255 for photographs). ``centre`` subtracts the mean of
-    each feature; ``pca`` implies it. ``scale="feature"`` divides each feature by its
-    standard deviation, "global" divides all by the root mean square of the centred data; constant
-    features keep their scale. ``pca`` is the number of principal components to keep, or the least
-    share of variance (between 0 and 1) that they must explain.
+    ``prepare`` is "none" or one of `PREPARATIONS`. Every value is divided by ``divide`` (255 for
+    photographs). ``centre`` subtracts the mean of each feature; ``pca`` implies it.
+    ``scale="feature"`` divides each feature by its standard deviation, "global" divides all by the
+    root mean square of the centred data; constant features keep their scale. ``pca`` is the number
+    of principal components to keep, or the least share of variance (between 0 and 1) that they
+    must explain.
     """
 
     divide: float = 1.0
     centre: bool = False
     scale: str = "none"
     pca: int | float | None = None
+    prepare: str = "none"
 
     def __post_init__(self) -> None:
         """Refuse options that have no meaning."""
@@ -100,6 +103,9 @@ class Preprocessing:
         is_positive, scales = 0 < divide < np.inf, ", ".join(SCALES)
         refuse_if(not is_positive, f"divide must be a positive number; got {self.divide!r}.")
         refuse_if(self.scale not in SCALES, f"scale must be one of {scales}; got {self.scale!r}.")
+        allowed = ", ".join(["none", *PREPARATIONS])
+        msg = f"prepare must be one of {allowed}; got {self.prepare!r}."
+        refuse_if(self.prepare not in allowed.split(", "), msg)
         is_count = isinstance(pca, (int, np.integer)) and not isinstance(pca, bool) and pca >= 1
         refuse_if(
             not (pca is None or is_count or (isinstance(pca, float) and 0 < pca < 1)),
@@ -110,8 +116,8 @@ class Preprocessing:
         object.__setattr__(self, "centre", bool(self.centre))
 
     def to_dict(self) -> dict[str, Any]:
-        """Options as JSON-able dict."""
-        return asdict(self)
+        """Options as JSON-able dict; configs from before there was `prepare` keep their ids."""
+        return {name: x for name, x in asdict(self).items() if (name, x) != ("prepare", "none")}
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> "Preprocessing":
@@ -124,7 +130,9 @@ class Preprocessing:
     def in_words(self) -> str:
         """Name the steps, in order: "centred, each feature divided by its standard deviation"."""
         share = percent(self.pca, 1) if isinstance(self.pca, float) else ""
+        first = PREPARATIONS[self.prepare].title if self.prepare != "none" else ""
         steps = {
+            first: first,
             f"divided by {self.divide:g}": self.divide != 1,
             "centred": self.centre or self.pca is not None,
             "each feature divided by its standard deviation": self.scale == "feature",
@@ -151,13 +159,15 @@ class Preprocessing:
             "reduce by nothing, or load the data with the columns' means put in.",
         )
 
+        prepared = None
+        if self.prepare != "none":
+            prepared = Prepared.fit(self.prepare, lambda: _raw_blocks(X, np.float64, None, missing))
+
         def blocks(centre: np.ndarray | float = 0.0) -> Iterator[np.ndarray]:
-            start = 0
-            for block in _raw_blocks(X, np.float64):
+            for block in _raw_blocks(X, np.float64, prepared, missing):
                 block -= centre  # noqa: PLW2901 (the block is fresh)
                 if missing is not None:
-                    block[missing[start : start + len(block)]] = 0.0
-                start += len(block)
+                    block[np.isnan(block)] = 0.0
                 yield block
 
         n, d = X.shape
@@ -176,7 +186,7 @@ class Preprocessing:
             # Rounding gives a constant column a variance of about 1e-32 times its square.
             constant = variance <= 1e-24 * np.maximum(mean**2, 1e-300)
             scale = np.where(constant, 1.0, np.sqrt(variance) / self.divide)
-        plain = Fitted(self.divide, offset, scale, None)
+        plain = Fitted(self.divide, offset, scale, None, prepared)
         if self.pca is None:
             return plain
         basis = principal_axes(lambda: plain.blocks(X, np.float64), X.shape, self.pca)
@@ -190,11 +200,17 @@ class Fitted(NamedTuple):
     offset: np.ndarray  # (D,), after the division
     scale: np.ndarray  # (D,)
     basis: np.ndarray | None  # (D, D') with orthonormal columns
+    prepare: Prepared | None = None
 
     @property
     def reduces(self) -> bool:
         """Whether each coordinate depends on all features."""
         return self.basis is not None
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether rows may have missing cells."""
+        return not (self.reduces or (self.prepare and self.prepare.name in BY_ROW))
 
     @property
     def n_features(self) -> int:
@@ -228,10 +244,10 @@ class Fitted(NamedTuple):
         return out
 
     def blocks(self, X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:
-        """Yield fresh blocks of rows (n, D), divided, centred and scaled, but not reduced."""
+        """Yield fresh blocks of rows (n, D): prepared, divided, centred, scaled, not reduced."""
         shift: np.ndarray = (self.offset * self.divide).astype(dtype)
         factor: np.ndarray = (1.0 / (self.scale * self.divide)).astype(dtype)
-        for block in _raw_blocks(X, dtype):
+        for block in _raw_blocks(X, dtype, self.prepare):
             np.subtract(block, shift, out=block)
             np.multiply(block, factor, out=block)
             yield block
@@ -241,39 +257,45 @@ class Fitted(NamedTuple):
         Y = np.asarray(Y)
         wide = Y if self.basis is None else Y @ self.basis.T.astype(Y.dtype, copy=False)
         data: np.ndarray = (wide * self.scale + self.offset) * self.divide
+        data = data if self.prepare is None else self.prepare.undo(data)
         return data.astype(Y.dtype, copy=False)
 
     def directions(self, W: np.ndarray) -> np.ndarray:
-        """Components W (D', K) as directions (D, K) in data units, without the offset."""
+        """Components W (D', K) as directions (D, K) in units of p(x), without the offset."""
         W = np.asarray(W)
         wide = W if self.basis is None else self.basis @ W
         return wide * (self.scale * self.divide)[:, None]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays for `from_arrays`."""
-        parts = self._asdict().items()
-        return {name: np.asarray(part) for name, part in parts if part is not None}
+        parts = self._asdict() | {"prepare": None}
+        if self.prepare is not None:
+            parts[self.prepare.name] = self.prepare.learned
+        return {name: np.asarray(part) for name, part in parts.items() if part is not None}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Fitted":
         """Rebuild an object from its `arrays`."""
         divide, offset, scale = float(arrays["divide"]), arrays["offset"], arrays["scale"]
-        return cls(divide, offset, scale, arrays.get("basis"))
+        learned = (Prepared(name, arrays[name]) for name in PREPARATIONS if name in arrays)
+        return cls(divide, offset, scale, arrays.get("basis"), next(learned, None))
 
 
-def suggest(dataset: Dataset) -> Preprocessing:
+def suggest(dataset: Dataset, prepare: str = "none") -> Preprocessing:
     """Suggest defaults: divide images by the value of white, scale tables by feature."""
     if dataset.image_shape is not None:
         low, high = dataset.image_range
-        return Preprocessing(divide=high if low == 0 and high > 1 else 1.0)
-    if dataset.provenance.get("comparable"):
-        return Preprocessing(centre=True, scale="global")
-    return Preprocessing(centre=True, scale="feature")
+        return Preprocessing(high if low == 0 and high > 1 else 1.0, prepare=prepare)
+    scale = "global" if prepare in BY_ROW or dataset.provenance.get("comparable") else "feature"
+    return Preprocessing(centre=True, scale=scale, prepare=prepare)
 
 
-def _raw_blocks(X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:
+def _raw_blocks(X: Any, dtype: Any, prepared: Prepared | None, gaps: Any = None) -> Iterator[Any]:
     step = max(1, _BLOCK_VALUES // X.shape[1])
     for start in range(0, X.shape[0], step):
-        part: Any = X[start : start + step]
-        yield (part.toarray() if hasattr(part, "toarray") else part).astype(dtype)
+        part = X[start : start + step]
+        block = (part.toarray() if hasattr(part, "toarray") else part).astype(dtype)
+        if gaps is not None:
+            block[gaps[start : start + step]] = np.nan
+        yield block if prepared is None else prepared.apply(block)
         give_back(part)

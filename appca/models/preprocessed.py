@@ -29,7 +29,7 @@ def _asked(inner: Any) -> Any:
 
 
 class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A model of `appca` that divides, centres, scales or reduces its rows first.
+    """A model of `appca` that prepares, divides, centres, scales or reduces its rows first.
 
     `appca.load_model` returns it for files of the command line and of the app. Rows go in and come
     out in units of the data. Log-likelihoods and errors are those of the preprocessed rows, as the
@@ -46,7 +46,8 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     estimator_ : the model, fitted to preprocessed rows (N, D').
     preprocessing_ : appca.data.preprocessing.Fitted
-    components_ : (K, D) what a score of 1 on each component adds to a row, in units of the data.
+    components_ : (K, D) what a score of 1 on each component adds to a row, in units of the data,
+        or of the prepared data if a ``prepare`` is set.
     mean_ : (D,) the row whose scores are zero, in units of the data.
     n_features_in_ : int, D.
     feature_names_in_ : (D,) names of the columns, if the data had names.
@@ -83,7 +84,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _transformed(self, X: Any, *how: Any) -> Any:
         fitted = self.preprocessing_
-        if not is_sparse(X) or fitted.reduces:
+        if not is_sparse(X) or fitted.reduces or fitted.prepare is not None:
             return fitted.transform(X, *how)
         floating = X.astype(np.float64 if X.dtype == np.float64 else np.float32)
         rows = sparse_rows(floating).scaled(columns=1.0 / (fitted.scale * fitted.divide))

@@ -241,11 +241,14 @@ def fits_together(model: FittedModel, config: RunConfig | None = None) -> bool:
     if model.components.ndim != 2 or before.offset.ndim != 1:
         return False
     K, D = model.components.shape
+    prepare = before.prepare.name if before.prepare else "none"
     learned = model.size_probabilities, model.row_scale_values, model.row_scale_probabilities
     sizes, scales, p = (np.atleast_1d(1.0 if value is None else value) for value in learned)
     of_components = model.latent_variance, model.scale, model.explained_variance
     return bool(
         (config is None or config.allows(K))
+        and (config is None or config.preprocessing.get("prepare", "none") == prepare)
+        and (before.prepare is None or before.prepare.suits(len(before.offset)))
         and model.mean.shape == (D,)
         and noise.shape in {(1,), (D,)}
         and (noise >= 0).all()

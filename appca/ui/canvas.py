@@ -295,7 +295,8 @@ def draw(  # noqa: PLR0913 - all but four have defaults
     of the window; `options` are those of `js/types.d.ts`. Rows `selected` (N,) replace those of all
     pages, and `on_select` takes those of a lasso instead. `on_point` takes the row that a click
     holds, or None. Of `acts`, "view" takes the layout that a search or a tour has opened, "named"
-    and "colour" a choice of the palette, "class" JSON of a label, an old and a new name.
+    and "colour" a choice of the palette, "class" JSON of a label, an old and a new name,
+    "leave_out" the class of the selected rows, or "".
     """
 
     def selected_rows(message: SelectionMessage) -> None:

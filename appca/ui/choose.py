@@ -406,8 +406,8 @@ WHY_HIDDEN = (
 def hidden_cells(dataset: Dataset, shown: Shown) -> None:
     """Draw which method predicts hidden cells best."""
     now = shown.config
-    if now.preprocessing.get("pca") is not None or not fits_around_gaps(now):
-        text = "Choose adaptive PPCA by EM without its extensions, or PPCA, and no PCA before it."
+    if not shown.fitted.preprocessing.takes_gaps or not fits_around_gaps(now):
+        text = "Choose PPCA, or adaptive PPCA by EM unextended, on values that may have gaps."
         kit.answer("This model cannot leave cells out", text, "unknown")
         return
     parameters = now.parameters

@@ -524,7 +524,9 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
             "ink": is_ink(dataset),
         }
     else:
-        X = dataset.X[:, steered.columns].astype(np.float64)
+        X, prepare = dataset.X, fitted.preprocessing.prepare
+        X = X if prepare is None else prepare.apply(X.astype(np.float64))
+        X = X[:, steered.columns].astype(np.float64)
         reached = np.abs(steered.patterns * steered.reach[:, None]).max(axis=0)
         lows = np.minimum(X.min(axis=0), steered.average - reached).tolist()
         highs = np.maximum(X.max(axis=0), steered.average + reached).tolist()

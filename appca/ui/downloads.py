@@ -122,5 +122,6 @@ def component_buttons(dataset: Dataset, shown: fits.Shown) -> None:
 
 @services.by_key(8)
 def _patterns(fitted: FittedRun) -> Patterns:
-    mean = fitted.preprocessing.inverse_transform(fitted.mean[None])[0]
+    before = fitted.preprocessing._replace(prepare=None)  # as the components
+    mean = before.inverse_transform(fitted.mean[None])[0]
     return Patterns(in_data_space(fitted), mean)

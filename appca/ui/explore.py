@@ -316,7 +316,14 @@ def _acts(dataset: Dataset, active: int | None) -> canvas.Acts:
         if name in masks:
             state.put(dataset, masks[name])
 
+    def leave_out(name: str) -> None:
+        rows = state.get(dataset)
+        if rows.any():
+            gone = counted(int(rows.sum()), f"{'' if name else 'selected '}row")
+            state.leave_out(dataset, rows, f"{gone} of {name}" if name else gone)
+
     return {
+        "leave_out": leave_out,
         "colour": partial(controls.colour_by, dataset),
         "view": partial(here.__setitem__, controls.view_key(active)),
         "beside": lambda _: here.update({SPLIT: not here.get(SPLIT)}),

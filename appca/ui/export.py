@@ -123,10 +123,7 @@ def report(material: Material, script: str) -> str:
     for key, make in figures(material).items():
         heading, text = FIGURES[key]
         body.append(section(f"Figure: {heading}", paragraph(text), drawn(make(), heading)))
-    again = (
-        "This script makes the fit again; the same machine and versions give the same numbers to "
-        "the bit."
-    )
+    again = "This script makes the fit again, on the same machine and versions to the bit."
     versions = facts({name: str(version) for name, version in shown.info.versions.items()})
     made = [paragraph(again), paragraph(script, "pre"), "<h3>Versions</h3>", versions]
     body.append(section("How to make it again", *made))
@@ -138,20 +135,11 @@ LINES = (
     "One line per row: id, labels, subspace, scores (zero for unused components), how sure "
     "the subspace is, mean squared error, log-likelihood. NPZ has the components, too."
 )
-PICTURE = (
-    "One HTML file with hover, images, lasso, search, tour and colours. It opens in a browser "
-    "without a network."
-)
-COMPONENTS = "One line per feature, in units of the data: the average, and what a score of 1 adds."
+PICTURE = "One HTML file, offline, with hover, images, lasso, search, tour and colours."
+COMPONENTS = "One line per feature, before scaling: the average, and what a score of 1 adds."
 MODEL = "Model and preprocessing in one file without pickle, for any rows with the same features."
-REPORT = (
-    "One HTML page: data, settings, every subspace, components, figures, versions and the script. "
-    "It opens without a network."
-)
-ANNOTATED = (
-    "Scores in obsm, loadings in varm, supports and their probability in obs, the model in uns, "
-    "named as appca.tl.appca names them."
-)
+REPORT = "One HTML page, offline: data, settings, subspaces, components, figures and the script."
+ANNOTATED = "Scores, loadings, supports and their probability, named as appca.tl.appca names them."
 KINDS = ("png", "svg", "pdf")
 
 

@@ -52,8 +52,7 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
         "A file with new rows, or several images",
         accept_multiple_files=True,
         key=f"new-data-{st.session_state.setdefault(state.KEYS.upload, 0)}",
-        help="A table needs the columns of the data, in any order; others are left out. "
-        "Images must have the size of the data's.",
+        help="Columns of the data, in any order; others are left out. Images of the same size.",
     )
     if not files:
         warm()
@@ -67,7 +66,7 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     ids = " ".join([shown.config.dataset, *(file.file_id for file in files)])
     match, refusal, report = _outcome(ids, json.dumps(options), files, wanted, options)
     if report.get("missing"):
-        takes_gaps = fits_around_gaps(shown.config) and not shown.fitted.preprocessing.reduces
+        takes_gaps = fits_around_gaps(shown.config) and shown.fitted.preprocessing.takes_gaps
         possible = {how: name for how, name in MISSING.items() if how != "model" or takes_gaps}
         chosen = kit.one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
         options |= {"missing": chosen}
@@ -104,10 +103,7 @@ def _outcome(
 
     try:
         if len(_files) > MOST_FILES:
-            msg = (
-                f"{len(_files):,} files came one by one, and a browser may lose some of more than "
-                f"{MOST_FILES}; take them out and give one zip of them."
-            )
+            msg = f"A browser may lose some of more than {MOST_FILES} files; give one zip of them."
             raise InputError(msg)
         matched = read_as(opened, _wanted)
     except InputError as error:
@@ -209,6 +205,7 @@ def together(
         ids=ids,
         labels={name: label(name) for name in dict.fromkeys([*dataset.labels, *new.labels])},
         image_shape=dataset.image_shape,
+        feature_names=dataset.feature_names,
         provenance=new.provenance,
     )
     rows = fitted.take(old).followed_by(projected.take(drawn))
@@ -252,10 +249,8 @@ def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
     shifted = tests[tests["q"] < SIGNIFICANT]
     if not len(shifted):
         if tests.attrs.get("least_q", 0.0) >= SIGNIFICANT:
-            return (
-                "**Nothing can be concluded: with so few rows for "
-                f"{counted(len(tests), 'test')}, no shift could be significant.**"
-            )
+            few = f"with so few rows for {counted(len(tests), 'test')}"
+            return f"**Nothing can be concluded: {few}, no shift could be significant.**"
         return f"**No shift was found in {counted(len(tests), 'test')}.** Small shifts may exist."
     some, every = _subjects(shifted), _subjects(tests)
     told = [f"{some[noun]:,} of {counted(n, noun)}" for noun, n in sorted(every.items())]
@@ -347,8 +342,5 @@ def _summary(verdicts: NewRowsVerdict) -> str:
         f"fit**: {q} off their subspace (Q), {t2} out within it (T²)."
     )
     if outside > MANY * n_rows:
-        text += (
-            " That is most of them: are they data of the same kind, in the same units and with the "
-            "columns in the same order?"
-        )
+        text += " That is most of them: are kind, units and order of columns those of the data?"
     return text

@@ -299,8 +299,7 @@ def _files() -> None:
         "Drop a file, a folder or images anywhere",
         accept_multiple_files="directory" if folder else True,
         key=f"upload-{'folder-' * folder}{generation}",
-        help="Tables and IDX files may be packed by gzip. Several files make one data set when "
-        "they are images, IDX images with their labels, or a recording with its mask.",
+        help="Several files make one data set: images, IDX with labels, a recording with its mask.",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"{KINDS} ({SUFFIX}). Files stay on this computer.")

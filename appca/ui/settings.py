@@ -9,25 +9,24 @@ from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.models.settings import LEARNED
+from appca.preparation import PREPARATIONS, proposed
 from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig, defaults
-from appca.ui import kit, state
+from appca.ui import kit, services, state
 from appca.ui.fits import Shown, seconds, stored
 from appca.ui.state import KEYS, guarded
-from appca.words import InputError, about, counted, percent
+from appca.words import InputError, about, capital, counted, percent
 
-SCALES = {
-    "none": "As they are",
-    "feature": "Each feature to variance 1",
-    "global": "All by one number",
-}
-REDUCTIONS = {
-    "none": "Keep all features",
-    "dimensions": "PCA to dimensions",
-    "share": "PCA to a share of variance",
-}
+SCALES = {"none": "As they are", "feature": "Each feature to variance 1"}
+SCALES["global"] = "All by one number"
+REDUCTIONS = {"none": "Keep all features", "dimensions": "PCA to dimensions"}
+REDUCTIONS["share"] = "PCA to a share of variance"
+VALUES = {"none": "As they are", **{name: capital(x.title) for name, x in PREPARATIONS.items()}}
 PLACES = 10
+
+
+_proposed = services.by_key(16)(proposed)
 
 
 def preprocessing(dataset: Dataset) -> None:
@@ -36,43 +35,43 @@ def preprocessing(dataset: Dataset) -> None:
     most = min(dataset.n_rows - 1, dataset.n_features)
     pca = options.pca
     kind = "none" if pca is None else "dimensions" if isinstance(pca, int) else "share"
-    shown: dict[str, Any] = {name: getattr(options, name) for name in ("divide", "centre", "scale")}
-    shown["reduce"] = kind
-    if isinstance(pca, int):
-        shown["dimensions"] = min(pca, most)
-    elif pca is not None:
-        shown["share"] = round(100 * pca, PLACES)
+    shown = {name: getattr(options, name) for name in ("prepare", "divide", "centre", "scale")}
+    shown |= {"reduce": kind, "dimensions": min(pca if isinstance(pca, int) else 50, most)}
+    shown["share"] = round(100 * pca, PLACES) if isinstance(pca, float) else 99.5
     st.session_state.update({f"pre-{name}": value for name, value in shown.items()})
 
     @guarded
     def apply() -> None:
-        seen = st.session_state
-        reductions = {
-            "none": None,
-            "dimensions": min(seen.get("pre-dimensions", 50), most),
-            "share": round(seen.get("pre-share", 99.5) / 100, PLACES + 2),
-        }
-        same = {name: seen[f"pre-{name}"] for name in ("divide", "centre", "scale")}
-        state.set_preprocessing(Preprocessing(**same, pca=reductions[seen["pre-reduce"]]))
+        seen = {name: st.session_state.get(f"pre-{name}", value) for name, value in shown.items()}
+        share = round(seen.pop("share") / 100, PLACES + 2)
+        reductions = {"none": None, "dimensions": seen.pop("dimensions"), "share": share}
+        reduced = reductions[seen.pop("reduce")]
+        if seen["prepare"] != options.prepare:
+            seen |= {"scale": suggest(dataset, seen["prepare"]).scale}
+        wanted = Preprocessing(**seen, pca=reduced)
+        services.prepared(dataset.digest, wanted.to_dict())  # refuses values that do not allow it
+        state.set_preprocessing(wanted)
 
     def look(name: str, help_text: str = "", **more: Any) -> dict[str, Any]:
         return {"key": f"pre-{name}", "on_change": apply, "help": help_text} | more
 
+    if dataset.image_shape is None and not dataset.is_recording:
+        values = "Counts, spectra and long tails fit better after the preparation usual in a field."
+        st.selectbox("Values", VALUES, **look("prepare", values, format_func=VALUES.__getitem__))
+        name, why = _proposed(dataset.digest, dataset)
+        if name and options.prepare == "none":
+            st.caption(why)
+            label = f"Use {PREPARATIONS[name].title}"
+            kit.press(label, "pre-proposed", state.set_preprocessing, suggest(dataset, name))
     left, right = st.columns(2)
     divide = "255 brings grey values to 0 … 1; 1 leaves the values alone."
     limits = kit.around((1e-9, 1e12), options.divide)
     left.number_input("Divide all values by", *limits, **look("divide", divide, format="%g"))
     mean = "The model has a mean of its own; centring matters for the mean setting “zero”."
     left.toggle("Subtract each feature's mean", **look("centre", mean))
-    scale = (
-        "Features in different units should each be brought to variance 1; pixels should not, or "
-        "noise at the rim counts as much as the picture."
-    )
+    scale = "Features in different units need variance 1 each. Pixels and spectra share a unit."
     right.selectbox("Scale", SCALES, **look("scale", scale, format_func=SCALES.__getitem__))
-    reduce = (
-        "PCA keeps the directions of largest variance: faster for very wide data. The paper uses "
-        "350 dimensions, or 99.5% of the variance."
-    )
+    reduce = "Faster for very wide data. The paper uses 350 dimensions, or 99.5% of the variance."
     names = REDUCTIONS.__getitem__
     right.selectbox("Reduce first", REDUCTIONS, **look("reduce", reduce, format_func=names))
     if kind == "dimensions":
@@ -80,8 +79,9 @@ def preprocessing(dataset: Dataset) -> None:
     elif kind == "share":
         limits = kit.around((1.0, 99.99), shown["share"])
         right.number_input("Share of variance, %", *limits, **look("share", format="%g"))
-    if options != suggest(dataset):
-        kit.press("Use what is suggested", "pre-suggest", state.set_preprocessing, suggest(dataset))
+    suggested = suggest(dataset, options.prepare)
+    if options != suggested:
+        kit.press("Use what is suggested", "pre-suggest", state.set_preprocessing, suggested)
 
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
@@ -97,23 +97,16 @@ def map_settings(dataset: Dataset) -> None:
     if dataset.n_rows < LEAST_ROWS:
         return
     near = "How many nearest rows are kept near. Few show fine detail, many the whole."
-    boxes: list[tuple[str, str, float, tuple[float, float], str]] = [
-        ("Neighbours", "n_neighbors", NEIGHBOURS, (2, most), near),
-        ("Least distance", "min_dist", DISTANCE, (0.0, 1.0), "How close points may come."),
-    ]
-    for label, name, usual, (low, high), meaning in boxes:
-        value = type(low)(min(max(chosen.get(name, usual), low), high))
-        key = f"umap_{name}"
-        chosen[name] = st.number_input(label, low, high, value, key=key, help=meaning)
-    starts = list(STARTS)
-    chosen["start"] = st.selectbox(
-        "Start from",
-        starts,
-        index=starts.index(chosen.get("start", "pca")),
-        format_func=STARTS.__getitem__,
-        key="umap_start",
-        help="The first coordinates, from which the map is pulled into shape.",
-    )
+    value = min(max(chosen.get("n_neighbors", NEIGHBOURS), 2), most)
+    box: dict[str, Any] = {"key": "umap_n_neighbors", "help": near}
+    chosen["n_neighbors"] = st.number_input("Neighbours", 2, most, value, **box)
+    value = float(min(max(chosen.get("min_dist", DISTANCE), 0), 1))
+    box = {"key": "umap_min_dist", "help": "How close points may come."}
+    chosen["min_dist"] = st.number_input("Least distance", 0.0, 1.0, value, **box)
+    starts, now = list(STARTS), chosen.get("start", "pca")
+    box = {"key": "umap_start", "index": starts.index(now), "format_func": STARTS.__getitem__}
+    box |= {"help": "The first coordinates, from which the map is pulled into shape."}
+    chosen["start"] = st.selectbox("Start from", starts, **box)
 
 
 def config_of(dataset: Dataset, fit: RunConfig) -> EmbeddingConfig | None:
@@ -181,8 +174,8 @@ class Number(NamedTuple):
 
 
 ABOVE_ZERO = (1e-6, 1e6)
-_VARIANCE = "The prior is inverse gamma, with this {} in units of the features' mean variance."
-_ALPHA = "The prior of alpha is gamma with this {}; shape over rate is its mean."
+_VARIANCE = "For the inverse gamma prior, in units of the mean variance of the features."
+_ALPHA = "For the gamma prior, whose mean is shape over rate."
 
 FIELDS: dict[str, SettingChoice | Number] = {
     "noise": SettingChoice(
@@ -257,34 +250,28 @@ FIELDS: dict[str, SettingChoice | Number] = {
     ),
     "n_init": Number("Starts", 1, 50, "Fit from this many starts and keep the best."),
     "max_iter": Number("Most iterations", 1, 100_000, "Stop after this many iterations."),
-    "n_chains": Number(
-        "Chains", 1, 16, "Independent chains. Convergence can be checked with two or more."
-    ),
+    "n_chains": Number("Chains", 1, 16, "Two or more can be checked for convergence."),
     "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps discarded at the start of each chain."),
     "n_draws": Number("Draws", 1, 100_000, "Draws kept from each chain."),
     "thin": Number("Sweeps per draw", 1, 10_000, "Keep one draw in this many sweeps."),
     "n_paths": Number(
-        "Paths per row",
-        2,
-        10_000,
-        "Estimate the likelihood of a row from so many paths if there are too many supports.",
+        *("Paths per row", 2, 10_000),
+        "For rows with too many supports to sum over: more paths are slower and more accurate.",
     ),
     "chain_starts": SettingChoice(
         "Chains start",
         {"overdispersed": "Far apart", "init": "As “Start” says"},
         "Chains that start far apart and agree found the same mode.",
     ),
-    "noise_shape": Number("Noise: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
-    "noise_scale": Number("Noise: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
-    "latent_shape": Number("Factor variance: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
-    "latent_scale": Number("Factor variance: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
-    "loading_shape": Number("Loadings: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
-    "loading_scale": Number("Loadings: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
-    "alpha_shape": Number("Alpha: shape", *ABOVE_ZERO, _ALPHA.format("shape")),
-    "alpha_rate": Number("Alpha: rate", *ABOVE_ZERO, _ALPHA.format("rate")),
-    "random_state": Number(
-        "Seed", 0, 2**31 - 1, "Seed of the random numbers: the same seed gives the same fit."
-    ),
+    "noise_shape": Number("Noise: shape", *ABOVE_ZERO, _VARIANCE),
+    "noise_scale": Number("Noise: scale", *ABOVE_ZERO, _VARIANCE),
+    "latent_shape": Number("Factor variance: shape", *ABOVE_ZERO, _VARIANCE),
+    "latent_scale": Number("Factor variance: scale", *ABOVE_ZERO, _VARIANCE),
+    "loading_shape": Number("Loadings: shape", *ABOVE_ZERO, _VARIANCE),
+    "loading_scale": Number("Loadings: scale", *ABOVE_ZERO, _VARIANCE),
+    "alpha_shape": Number("Alpha: shape", *ABOVE_ZERO, _ALPHA),
+    "alpha_rate": Number("Alpha: rate", *ABOVE_ZERO, _ALPHA),
+    "random_state": Number("Seed", 0, 2**31 - 1, "The same seed gives the same fit."),
 }
 FURTHER = {"latent_variance", "mean", "w_update", "z_update", "allocation", "thin", "max_iter"}
 FURTHER |= {"n_paths"}

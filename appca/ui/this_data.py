@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -14,7 +14,8 @@ import streamlit as st
 from appca.canvas.sheets import resized, sample, style_of, tile_of
 from appca.data.dataset import Dataset, duplicate_rows
 from appca.data.pixels import KINDS, Judged, PixelShape, pixel_order, shape_of, with_shape
-from appca.plots.components import data_uri
+from appca.data.preprocessing import suggest
+from appca.plots.components import data_uri, lines_of_rows
 from appca.runs.fit import estimate_seconds
 from appca.ui import arrivals, fits, kit, services, settings, state
 from appca.ui.arrivals import DOUBTS, HEAD_ROWS, HEADER_LINES, Opened, Reading
@@ -256,6 +257,10 @@ def _table(drawn: list[tuple[SeenColumn, ColumnLook]], can_change: bool) -> str:
     return tag("div", tag("table", inner), "ca-rows", **about)
 
 
+def _bars(heights: Iterable[float]) -> str:
+    return tag("div", "".join(tag("i", "", style=f"height:{x:.0%}") for x in heights), "ca-bars")
+
+
 def _head(column: SeenColumn, holds: ColumnLook, can_change: bool) -> str:
     name = tag("b", words(shortened(column.name, 24)), title=column.name)
     css = f"ca-role ca-{column.role}"
@@ -265,7 +270,6 @@ def _head(column: SeenColumn, holds: ColumnLook, can_change: bool) -> str:
         role = choice(names, "role", column.number, now, label, css)
     else:
         role = tag("span", capital(column.role), css)
-    bars = "".join(tag("i", "", style=f"height:{bar:.0%}") for bar in holds.bars)
     said = tag("small", words(holds.words), "ca-amber" * (column.n_missing > 0))
     strip, step = "", 100 / max(1, len(holds.gaps))
     if any(holds.gaps):  # amber where rows are missing, in the file's order
@@ -275,7 +279,7 @@ def _head(column: SeenColumn, holds: ColumnLook, can_change: bool) -> str:
             colour = f"color-mix(in srgb, var(--ca-gap) {shade:.0f}%, transparent)"
             stops.append(f"{colour} {i * step:.1f}% {(i + 1) * step:.1f}%")
         strip = f"background-image:linear-gradient(90deg,{','.join(stops)})"
-    parts = tag("div", bars, "ca-bars") + tag("div", "", "ca-gaps", style=strip)
+    parts = _bars(holds.bars) + tag("div", "", "ca-gaps", style=strip)
     return tag("th", name + role + parts + said, f"ca-is-{column.role}", scope="col")
 
 
@@ -358,7 +362,7 @@ def _picture(data: Dataset, row: int, shape: PixelShape) -> np.ndarray:
     return 255 - image if style_of(images) == "ink" and not is_dark() else image
 
 
-COLUMNS, LINES = 20, 6
+COLUMNS, LINES, ROW_LINES = 20, 6, 12
 MOST_NAMES = 6
 
 
@@ -376,6 +380,7 @@ def page(dataset: Dataset) -> None:
     with before:
         st.subheader("Before the fit", anchor=False)
         settings.preprocessing(dataset)
+        _before_and_after(dataset)
 
 
 def _is_as_opened(opened: Opened) -> bool:
@@ -414,6 +419,31 @@ def _is_as_opened(opened: Opened) -> bool:
         if data is not None and st.button("Explore", key="upload_use", **look):
             arrivals.use(opened, opened.draft, data)
     return False
+
+
+def _before_and_after(dataset: Dataset) -> None:
+    name = str(state.config().preprocessing.get("prepare", "none"))
+    if name == "none":
+        return
+    X = dataset.with_gaps(sample(dataset.n_rows, MOST_JUDGED // dataset.n_features + ROW_LINES))
+    drawn, are_lines = "", dataset.is_ordered
+    of = "Some rows" if are_lines else "All values"
+    for title, prepare in ((f"{of} before", "none"), (f"{of} after", name)):
+        options = {"prepare": prepare} if are_lines else suggest(dataset, prepare).to_dict()
+        Y = services.prepared(dataset.digest, options).transform(X)
+        drawn += tag("figure", _drawn(Y, are_lines) + tag("figcaption", title))
+    st.html(tag("div", drawn, "ca-before"))
+
+
+def _drawn(Y: np.ndarray, are_lines: bool) -> str:
+    """Return some rows as lines, or a histogram of all values."""
+    if not are_lines:
+        bars = np.sqrt(np.histogram(Y[~np.isnan(Y)], 3 * BARS)[0])
+        return _bars(bars / bars.max())
+    lines = lines_of_rows(Y[:ROW_LINES], (Y.min(), Y.max()), (72, 220)).max(axis=0)
+    image = np.full((*lines.shape, 4), (80, 136, 194, 0), np.uint8)
+    image[:, :, 3] = 255 * lines
+    return tag("img", "", src=data_uri(image), alt="")
 
 
 def _overview(dataset: Dataset) -> None:

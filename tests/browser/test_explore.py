@@ -224,6 +224,8 @@ def test_a_class_is_renamed_in_the_legend_and_a_second_view_is_a_press_away(visi
     assert bar.evaluate("(box) => box.scrollWidth <= box.clientWidth")
     bar.get_by_role("button", name="Split").click()
     settled(page, "said.view === 'subspaces+pca'")
+    legend.first.press("Delete")  # 0 has 178 of 1,797 rows
+    page.wait_for_function(f"Number({ROOT}.dataset.rows) === 1619", timeout=60 * SECOND)
 
 
 NEAREST = ".st-key-near_data button"

@@ -1,12 +1,17 @@
 """Preprocessing: what it does to rows, also incomplete ones, and how it is undone."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
+from sklearn.preprocessing import normalize
 
 from appca.data import preprocessing
+from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing, suggest
 from appca.data.sources import load
+from appca.preparation import BY_ROW, PREPARATIONS, proposed
 from appca.words import InputError
 
 TABLE = {"divide": 2.0, "centre": True, "scale": "feature"}
@@ -31,10 +36,9 @@ def test_a_row_is_reduced_the_same_in_whatever_company_by_steady_products(dtype,
         parts = [fitted.transform(X[i : i + step], times) for i in range(0, len(X), step)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
     np.testing.assert_array_equal(fitted.transform(X[::-1], times), whole[::-1])
-    wanted = np.float64 if dtype == np.float64 else np.float32
     for steps in (fitted, Preprocessing(centre=True).fit(X)):
         Y = steps.transform(X)
-        assert Y.dtype == steps.inverse_transform(Y).dtype == wanted
+        assert Y.dtype == steps.inverse_transform(Y).dtype == np.result_type(dtype, np.float32)
 
 
 @pytest.mark.parametrize("shape", [(60, 12), (12, 60)])
@@ -88,6 +92,8 @@ def test_blocks_of_rows_give_the_same_as_one_block(seed, monkeypatch):
         ({"pca": -0.5}, "between 0 and 1"),
         *(({"pca": share}, "whole number") for share in (True, "3")),
         ({"pca": 6}, "pca must be at most 5 for 5 rows and 12 features; got 6"),
+        ({"prepare": "log"}, "prepare must be one of none, log1p, .*; got 'log'"),
+        ({"prepare": "sqrt"}, "“Square root” needs values from 0 on, but some are negative"),
         ({}, "12 features the preprocessing was fitted on; got shape"),
     ],
 )
@@ -104,16 +110,11 @@ def test_suggestions_follow_the_kind_of_data():
         assert suggest(load(key)) == Preprocessing(**options)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"divide": 16.0},
-        TABLE,
-        {"centre": True, "scale": "global"},
-        {"divide": 3.0, "pca": 12},
-        {**TABLE, "pca": 12},
-    ],
-)
+LOSSLESS = [{"divide": 16.0}, TABLE, {"centre": True, "scale": "global"}]
+LOSSLESS += [{"divide": 3.0, "pca": 12}, {**TABLE, "pca": 12}]
+
+
+@pytest.mark.parametrize("options", LOSSLESS)
 def test_the_inverse_undoes_it_and_arrays_bring_it_back(options, seed, tmp_path):
     X = correlated(seed)
     fitted = Preprocessing(**options).fit(X)
@@ -151,6 +152,65 @@ def test_centre_and_scale_are_those_of_the_observed_cells(scale, gaps, seed):
         Y = options.fit(filled, missing=missing if gaps else None).transform(holes)
         np.testing.assert_allclose(Y, wanted, rtol=1e-10, atol=1e-12)
     if gaps:
-        words = f"Reducing by PCA needs complete rows, but {missing.sum()} cell"
+        words = f"PCA needs complete rows, but {missing.sum()} cell"
         with pytest.raises(InputError, match=words):
             Preprocessing(pca=3).fit(X, missing=missing)
+
+
+def counts(seed, d=30):
+    rng = np.random.default_rng(seed)
+    return rng.poisson(rng.gamma(0.4, 4, (1, d)) * rng.gamma(1, 1, (90, d))) + np.eye(1, d)
+
+
+EXPECTED = {
+    "log1p": lambda X: np.log(1 + X),
+    "counts": lambda X: np.log(1 + X.T / X.sum(axis=1) * np.median(X.sum(axis=1))).T,
+    "sqrt": lambda X: X**0.5,
+    "snv": lambda X: ((X.T - X.mean(axis=1)) / X.std(axis=1)).T,
+    "derivative": lambda X: np.gradient(X, axis=1),
+    "tfidf": lambda X: normalize(X * (1 + np.log((1 + len(X)) / (1 + (X > 0).sum(axis=0))))),
+    "ranks": lambda X: X.argsort(axis=0).argsort(axis=0) / (len(X) - 1),
+}
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_preparation_is_that_of_its_field_and_new_rows_go_through_the_same(name, dtype, seed):
+    X = counts(seed) + (0.01 * np.arange(90)[:, None] if name == "ranks" else 0)  # no ties
+    if name == "derivative":  # of lines, which a smoothing window keeps
+        X = X[:, :1] + X[:, 1:2] * np.arange(12.0)
+    fitted = Preprocessing(prepare=name).fit(X)
+    Y = fitted.transform(X.astype(dtype))
+    for same in (EXPECTED[name](X), fitted.transform(fitted.inverse_transform(Y))):
+        np.testing.assert_allclose(Y, same, atol=1e-10 if dtype == np.float64 else 2e-4)
+    np.testing.assert_array_equal(fitted.transform(X[3:4].astype(dtype)), Y[3:4])
+    assert Fitted.from_arrays(fitted.arrays()).prepare.suits(X.shape[1])
+    refused, gaps = pytest.raises(InputError, match="needs complete rows"), X.max() == X
+    with refused if name in BY_ROW else nullcontext():  # what fills gaps does not count
+        Preprocessing(prepare=name).fit(np.where(gaps, -1, X), missing=gaps)
+
+
+def spectra(first=400, scatter=1.0):
+    x, a, b, c = np.linspace(0, 3, 30), *np.random.default_rng(0).normal(size=(3, 80, 1))
+    X = (np.sin(x) + 0.1 * a * np.cos(5 * x)) * (1 + 0.2 * scatter * b) + scatter * c
+    return X, [str(first + i) for i in range(30)]
+
+
+WORDS = [a + b + c for a in "bcdf" for b in "aeiou" for c in "lmn"]
+PROPOSALS = {  # a preparation; rows with names of their features
+    "counts": (counts(0), None),
+    "tfidf": (counts(0, 60) * (counts(1, 60) > 8), WORDS),
+    "snv": spectra(),
+    "log1p": (np.exp(2 * correlated(0, 200, 5)), None),
+    "ranks": (np.random.default_rng(0).standard_t(1.2, (200, 5)), None),
+    " of years": spectra(1990),
+    " of spectra without scatter": spectra(scatter=0.0),
+    " of wine": (load("wine").X, None),
+}
+
+
+@pytest.mark.parametrize("name", PROPOSALS)
+def test_a_preparation_is_proposed_where_the_data_look_like_it(name):
+    X, names = PROPOSALS[name]
+    dataset = Dataset("table", X, np.arange(len(X)), feature_names=names)
+    assert proposed(dataset)[0] == name.partition(" ")[0]

@@ -145,6 +145,9 @@ export function mount(element, input, callbacks = {}) {
     { label: 'Tour of the fullest panels', run: tour },
     { label: 'Save the picture', run: save },
     { label: 'Show all keys', key: '?', run: keys },
+    ...(callbacks.onAct
+      ? [{ label: 'Leave out the selected rows', key: 'Del', run: () => actions.leaveOut() }]
+      : []),
     ...(callbacks.acts?.() ?? []),
   ]);
   /** @type {Label[]} */ let labels = [];

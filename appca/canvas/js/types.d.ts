@@ -121,8 +121,8 @@ interface Callbacks {
   onSelect?: (bits: Uint8Array, count: number) => void;
   /** A click holds a row, -1 lets go; without it a click selects the row. */
   onPoint?: (row: number) => void;
-  /** Show a named selection, a colour or a view, or rename a class: label, old and new name as JSON. */
-  onAct?: (kind: 'named' | 'colour' | 'view' | 'class', name: string) => void;
+  /** Show a named selection, a colour or a view, leave out the selected class or rows, or rename a class: label, old and new name as JSON. */
+  onAct?: (kind: 'named' | 'colour' | 'view' | 'class' | 'leave_out', name: string) => void;
   acts?: () => Act[]; // what the host can do, for the palette
   colours?: () => Controls['colours']; // for the palette
   project?: (rows: number[]) => Promise<Float32Array>; // scores of rows on all components, for ghosts

@@ -4,6 +4,7 @@ from unittest.mock import Mock
 
 import numpy as np
 
+from appca.data.sources import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.ui import fits, frame
@@ -66,11 +67,14 @@ def test_the_first_page_is_the_finished_picture_and_k_and_l_push_each_other(star
 
 
 def test_preprocessing_is_part_of_the_run(start):
-    app = start("data/this")
+    app = start("data/this", data=load("wine"))
     before = address(app)["run"]
     app.number_input(key="pre-divide").set_value(2.0).run()
     assert address(healthy(app))["run"] != before
     assert address(click(app, "pre-suggest"))["run"] == before
+    app.selectbox(key="pre-prepare").select("counts").run()
+    assert app.selectbox(key="pre-scale").value == "global"
+    assert html(healthy(app)).count("All values") == 2
     app.selectbox(key="pre-reduce").select("dimensions").run()
     app.number_input(key="pre-dimensions").set_value(3).run()
     assert address(healthy(app))["k"] == "3"  # K cannot exceed the dimensions

@@ -362,6 +362,13 @@ export class Actions {
     this.selected();
   }
 
+  /** Let the host leave out the class that is shown alone, else the selected rows. */
+  leaveOut() {
+    const { only, rows, colouring, callbacks } = this.stage;
+    if (only >= 0) this.select([...rows.codes.keys()].filter((row) => rows.codes[row] === only));
+    callbacks.onAct?.('leave_out', colouring?.names?.[only] ?? '');
+  }
+
   /** Origin of the component at a place, in words. @param {number} x @param {number} y */
   cameAt(x, y) {
     const picture = componentAt(this.stage.viewAt(x, y), x, y);

@@ -345,6 +345,10 @@ export function listenToKeys(stage, actions, does) {
     else if (event.shiftKey) panView(stage, view, -60 * arrow[0], -60 * arrow[1]);
     else step(stage, actions, view, arrow);
   });
+  stage.root.addEventListener('keydown', ({ key, target }) => {
+    const there = target === hit || (target instanceof Element && target.matches('.appca-class'));
+    if (there && key === 'Delete') actions.leaveOut();
+  });
   document.addEventListener('keydown', anywhere, true); // before a menu closes
 
   /** Escape ends a tour or a large panel wherever the focus is, unless something that is open or written in takes it; "/" and Ctrl+K search and "?" lists the keys from anywhere on a page, in its first picture. @param {KeyboardEvent} event */

@@ -117,7 +117,7 @@ function fillLegend(stage, into, rename) {
     };
     const type = () => typeOver(item, name, LONGEST, (text) => rename(label ?? '', name, text));
     const renames = label !== undefined && {
-      title: `Show ${name} alone. Double-click or F2 renames it.`,
+      title: `Show ${name} alone. Double-click or F2 renames it, Del leaves it out.`,
       dblclick: type,
       keydown: (/** @type {KeyboardEvent} */ { key }) => key === 'F2' && type(),
     };

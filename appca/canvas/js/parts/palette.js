@@ -149,6 +149,7 @@ const KEYS = {
   ],
   'Panel and point': [
     ['Select its rows', 'A'],
+    ['Leave out selection or class', 'Del'],
     ['Turn an axis', 'X', 'Y'],
     ['Turn to the next', 'T'],
     ['Next nearest row', '←', '→'],

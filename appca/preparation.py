@@ -1,0 +1,223 @@
+"""Preparations that fields expect: of counts, spectra, words and long tails, before scaling."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.words import capital, counted, percent, refuse_if
+
+Rows = Callable[[], Iterator[np.ndarray]]  # fresh float64 blocks, NaN where a cell is missing
+WINDOW, ORDER = 7, 2  # of the Savitzky-Golay derivative
+MOST_QUANTILES, MOST_RANKED, MOST_JUDGED = 256, 10_000, 1 << 21
+
+
+def _medians(of: Callable[[np.ndarray], np.ndarray]) -> Callable[[Rows], np.ndarray]:
+    """Return a function that learns medians over the rows, of several numbers (n, m) a row."""
+    return lambda rows: np.atleast_1d(np.median(np.concatenate([of(x) for x in rows()]), axis=0))
+
+
+def _or_one(x: np.ndarray) -> np.ndarray:
+    return np.where(x > 0, x, 1)
+
+
+def _level_and_spread(x: np.ndarray) -> np.ndarray:
+    return np.stack([x.mean(axis=1), x.std(axis=1)], axis=1)
+
+
+def _snv(x: np.ndarray, _: np.ndarray) -> np.ndarray:
+    level, spread = _level_and_spread(x).T[:, :, None]
+    return np.asarray((x - level) / _or_one(spread))
+
+
+def _derivative(x: np.ndarray, _: np.ndarray) -> np.ndarray:
+    from scipy.signal import savgol_filter
+
+    refuse_if(x.shape[1] < WINDOW, f"A derivative needs at least {WINDOW} features in order.")
+    half = WINDOW // 2
+    wide = np.pad(x, ((0, 0), (half, half)), mode="reflect", reflect_type="odd")  # keeps slopes
+    slopes = savgol_filter(wide, WINDOW, ORDER, deriv=1, axis=1, mode="nearest")
+    return np.asarray(slopes[:, half:-half])
+
+
+def _integral(y: np.ndarray, learned: np.ndarray) -> np.ndarray:
+    from scipy.integrate import cumulative_trapezoid
+
+    x = cumulative_trapezoid(y, axis=1, initial=0)
+    return np.asarray(x - x.mean(axis=1, keepdims=True) + learned[0])
+
+
+def _idf(rows: Rows) -> np.ndarray:
+    """Return a typical length of rows (1,) before the inverse document frequencies (D,)."""
+    from scipy.sparse import csr_array, vstack
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    counts = vstack([csr_array(x) for x in rows()], format="csr")
+    idf = TfidfTransformer().fit(counts).idf_
+    lengths = np.sqrt(counts.multiply(counts) @ idf**2)
+    return np.append(np.median(lengths), idf)
+
+
+def _tfidf(x: np.ndarray, learned: np.ndarray) -> np.ndarray:
+    from sklearn.preprocessing import normalize
+
+    return np.asarray(normalize(x * learned[1:].astype(x.dtype), copy=False))
+
+
+def _quantiles(rows: Rows) -> np.ndarray:
+    from sklearn.preprocessing import QuantileTransformer
+
+    step = max(1, sum(len(x) for x in rows()) // MOST_RANKED)
+    some = np.concatenate([x[::step] for x in rows()])
+    n = min(MOST_QUANTILES, len(some))
+    return np.asarray(QuantileTransformer(n_quantiles=n, subsample=None).fit(some).quantiles_)
+
+
+def _ranks(quantiles: np.ndarray) -> Any:
+    from sklearn.preprocessing import QuantileTransformer
+
+    ranks = QuantileTransformer(n_quantiles=len(quantiles))
+    ranks.n_features_in_ = quantiles.shape[1]
+    ranks.quantiles_, ranks.references_ = quantiles, np.linspace(0, 1, len(quantiles))
+    return ranks
+
+
+class Preparation(NamedTuple):
+    """How values are prepared, and how that is undone as far as it can be.
+
+    `apply` and `undo` take rows (n, D) and the array that `learn` returned; `learn` always reads
+    the rows, which checks them.
+    """
+
+    title: str
+    apply: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    undo: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    learn: Callable[[Rows], np.ndarray] = lambda rows: np.zeros(1) + sum(0 for _ in rows())
+
+
+PREPARATIONS = {
+    "log1p": Preparation("log(1 + x)", lambda x, _: np.log1p(x), lambda y, _: np.expm1(y)),
+    "counts": Preparation(
+        "counts per row, then log(1 + x)",
+        lambda x, total: np.log1p(x * (total / _or_one(x.sum(axis=1, keepdims=True)))),
+        lambda y, _: np.expm1(y),
+        _medians(lambda x: x.sum(axis=1)),
+    ),
+    "sqrt": Preparation(
+        "square root", lambda x, _: np.sqrt(x), lambda y, _: np.square(np.maximum(y, 0))
+    ),
+    "snv": Preparation(
+        "standard normal variate",
+        _snv,
+        lambda y, typical: y * typical[1] + typical[0],
+        _medians(_level_and_spread),
+    ),
+    "derivative": Preparation(
+        "first derivative", _derivative, _integral, _medians(lambda x: x.mean(axis=1))
+    ),
+    "tfidf": Preparation("TF-IDF", _tfidf, lambda y, learned: y * (learned[0] / learned[1:]), _idf),
+    "ranks": Preparation(
+        "ranks",
+        lambda x, learned: np.asarray(_ranks(learned).transform(x)),
+        lambda y, learned: np.asarray(_ranks(learned).inverse_transform(np.clip(y, 0, 1))),
+        _quantiles,
+    ),
+}
+FROM_ZERO = {"log1p", "counts", "sqrt", "tfidf"}  # refuse negative values
+BY_ROW = {"counts", "snv", "derivative", "tfidf"}  # need complete rows of features of one unit
+
+
+class Prepared(NamedTuple):
+    """A preparation with the array it learned from rows."""
+
+    name: str
+    learned: np.ndarray  # (m,), or (Q, D) for ranks
+
+    @classmethod
+    def fit(cls, name: str, rows: Rows) -> "Prepared":
+        """Learn from rows; InputError where their values do not allow the preparation."""
+        return cls(name, PREPARATIONS[name].learn(lambda: (_checked(name, x) for x in rows())))
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        """Return prepared rows (n, D) of the same type."""
+        y = PREPARATIONS[self.name].apply(_checked(self.name, x), self.learned)
+        return y.astype(x.dtype, copy=False)
+
+    def undo(self, y: np.ndarray) -> np.ndarray:
+        """Return rows (n, D) in units of the data, of a typical size where it was divided out."""
+        return PREPARATIONS[self.name].undo(y, self.learned)
+
+    def suits(self, n_features: int) -> bool:
+        """Whether the learned numbers can belong to rows of so many features."""
+        ends = {"tfidf": (n_features + 1,), "ranks": (len(self.learned), n_features), "snv": (2,)}
+        return self.learned.shape == ends.get(self.name, (1,))
+
+
+def _checked(name: str, x: np.ndarray) -> np.ndarray:
+    prefix = f"“{capital(PREPARATIONS[name].title)}” needs"
+    msg = f"{prefix} values from 0 on, but some are negative; choose another preparation."
+    refuse_if(name in FROM_ZERO and (x < 0).any(), msg)
+    msg = f"{prefix} complete rows; fill in the missing cells or leave out their rows."
+    refuse_if(name in BY_ROW and np.isnan(x).any(), msg)
+    return x
+
+
+LONG, MANY, HALF = 2.0, 10, 0.5  # skewness; values of a column; share of columns, or of variance
+LEAST_ZERO, MOSTLY_ZERO, LEAST_COUNTED, LEAST_WORDS = 0.3, 0.8, 20, 50
+YEARS = (1800, 2100)
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+
+
+def proposed(dataset: Any) -> tuple[str, str]:
+    """Return a preparation that suits a `Dataset`, and the reason; "", "" where none does."""
+    if dataset.image_shape is not None or dataset.is_recording:
+        return "", ""
+    names, most = dataset.feature_names or (), max(20, MOST_JUDGED // dataset.n_features)
+    X = dataset.with_gaps(slice(None, None, max(1, dataset.n_rows // most))).astype(np.float64)
+    is_whole, least = not np.isnan(X).any(), np.nanmin(X, initial=0)
+    numbers = [float(n[0].replace(",", ".")) for n in map(_NUMBER.search, names) if n]
+    if dataset.is_ordered and numbers[1:] and is_whole and not _are_years(numbers):
+        share = _offset_and_factor(X)
+        reason = (
+            f"Smooth rows over {numbers[0]:g} to {numbers[-1]:g}, which differ mostly by an offset "
+            f"and a factor ({percent(share)} of their variance)."
+        )
+        return ("snv", reason) if share > HALF else ("", "")
+    zero = float((X == 0).mean())
+    is_counted = is_whole and least >= 0 and zero > LEAST_ZERO and bool((np.rint(X) == X).all())
+    if is_counted and X.shape[1] >= LEAST_COUNTED and X.max() >= 10 * np.median(X[X > 0]):
+        kind = "Whole numbers with a long tail"
+        is_text = zero > MOSTLY_ZERO and _are_words(names)
+        reason = f"{kind}, {percent(zero)} of them zero{', in columns named by words' * is_text}."
+        return "tfidf" if is_text else "counts", reason
+    long = np.array([len(np.unique(x)) > MANY for x in X.T])
+    long[long] = np.abs(_skewness(X[:, long])) > LONG
+    if not long.any() or long.mean() < HALF:
+        return "", ""
+    shorter = least >= 0 and (np.abs(_skewness(np.log1p(X[:, long]))) < LONG).mean() > HALF
+    reason = f"{int(long.sum()):,} of {counted(X.shape[1], 'column')} have a long tail."
+    return "log1p" if shorter else "ranks", reason
+
+
+def _are_years(numbers: Sequence[float]) -> bool:
+    within = YEARS[0] <= min(numbers) and max(numbers) <= YEARS[1]
+    return within and {abs(step) for step in np.diff(numbers).tolist()} == {1.0}
+
+
+def _are_words(names: Sequence[str]) -> bool:
+    words = sum(name.isalpha() and name.islower() for name in names)
+    return len(names) >= LEAST_WORDS and words > MOSTLY_ZERO * len(names)
+
+
+def _skewness(X: np.ndarray) -> np.ndarray:
+    centred = X - np.nanmean(X, axis=0)
+    return np.asarray(np.nanmean(centred**3, axis=0) / np.nanmean(centred**2, axis=0) ** 1.5)
+
+
+def _offset_and_factor(X: np.ndarray) -> float:
+    """Return the share of variance by which rows are their mean row, shifted and multiplied."""
+    mean = X.mean(axis=0)
+    basis = np.linalg.qr(np.stack([np.ones_like(mean), mean], axis=1))[0]
+    centred = X - mean
+    return float(((centred @ basis) ** 2).sum() / max((centred**2).sum(), 1e-300))
