@@ -97,7 +97,7 @@ def map_settings(dataset: Dataset) -> None:
     if dataset.n_rows < LEAST_ROWS:
         return
     near = "How many nearest rows are kept near. Few show fine detail, many the whole."
-    value = min(max(chosen.get("n_neighbors", NEIGHBOURS), 2), most)
+    value = int(min(max(chosen.get("n_neighbors", NEIGHBOURS), 2), most))
     box: dict[str, Any] = {"key": "umap_n_neighbors", "help": near}
     chosen["n_neighbors"] = st.number_input("Neighbours", 2, most, value, **box)
     value = float(min(max(chosen.get("min_dist", DISTANCE), 0), 1))
