@@ -288,7 +288,8 @@ class AdaptivePPCA(InBatches, SubspaceModel):
     max_iter : int
         Most EM iterations over all rows.
     tol : float
-        EM has converged when ten iterations improve by less than this, in nats per row.
+        EM has converged when ten iterations improve by less than this, in nats per row; after a
+        search on samples, when an iteration improves by less than ten times this.
     warm_start : bool
         Start from the previous fit with the same K: the likelihood on the same rows does not fall,
         and components keep their order and signs.

@@ -158,7 +158,7 @@ COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # half as many of a sample
 SAMPLE_COORDINATES_PER_COMPONENT = 2
 LARGER_SAMPLE, FINALISTS = 3, 3  # times the first one, before all rows
 LATER_AGE = 6  # of momentum on other rows: without it they take two or three iterations more
-LAST_SHARE, LAST_SHARE_OF_VARIANTS = 1.0, 200.0  # times tol, after climbs on samples
+LAST_SHARE, LAST_SHARE_OF_VARIANTS = 10.0, 200.0  # times tol, after climbs on samples
 LAST_WINDOW = 3  # iterations over all rows: a sample has brought the climb past its plateaus
 DIFFERENT = 1e-2  # nats a row between ends that are not the same
 ROUGH_TOL, ROUGH_ITERATIONS = 3e-2, 50  # at K = 500 two hundred fit 10,000 rows, not the data
@@ -466,7 +466,7 @@ def last_climb(
         window=loop.WINDOW if share is None else 1,
         halt=partial(halt, floor=0.0 if settings.variant.by_feature else settings.floor),
     )
-    if share not in (None, 1.0) and run.stop_reason.startswith(loop.CONVERGED):
+    if share is not None and run.stop_reason.startswith(loop.CONVERGED):
         words = f"the last iteration gained below {share:g} times tol"
         run = run._replace(stop_reason=f"{loop.CONVERGED}: {words}")
     return run._replace(stop_reason=loop.STOPPED) if stopped else run
