@@ -199,6 +199,28 @@ type Hit = {
 };
 type Act = { label: string; key?: string; run: () => void };
 
+// Fits made in the page
+
+type Values = Float64Array | Float32Array | Uint8Array;
+type Latent = 'shared' | 'component';
+/** Rows: `factor` times values, about their mean; `total` and `features` count what coordinates leave out. */
+interface Matrix {
+  values: Values; n: number; d: number; factor: number;
+  origin: Float64Array; total: number; features: number;
+}
+/** W is d x K; the mean is that of the rows less W shift. */
+interface FitState { W: Float64Array; shift: Float64Array; latent: Float64Array; noise: number }
+interface Sums {
+  value: number; // log-likelihood, nats
+  A: Float64Array; sum: Float64Array; second: Float64Array; used: Float64Array;
+}
+type Step = { value: number; state: FitState; next: FitState };
+/** By row; n x K are scores, 0 where a row does not use a component, active and inclusion. */
+interface Described {
+  scores: Float32Array; active: Uint8Array; inclusion: Float32Array; membership: Float32Array;
+  density: Float64Array; error: Float32Array; variance: Float64Array; K: number; L: number;
+}
+
 type Actions = import('./input/actions.js').Actions;
 type Gpu = import('./gl/gpu.js').Gpu;
 type Handle = ReturnType<typeof import('./mount.js').mount>;
