@@ -55,7 +55,7 @@ def test_the_page_fits_as_the_estimators_do(tmp_path):
         asked.append(facts | {"X": X.ravel().tolist(), "W": W.ravel().tolist()})
     file = tmp_path / "fits.json"
     file.write_text(json.dumps(asked))
-    made = subprocess.run([NODE, SCRIPT, file], capture_output=True, text=True, timeout=120)
+    made = subprocess.run([NODE, SCRIPT, file], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     for (values, components, best), fit in zip(known, json.loads(made.stdout), strict=True):
         np.testing.assert_allclose(fit["values"], values, rtol=1e-8, atol=1e-8)

@@ -69,7 +69,7 @@ type Line = { title: string; kind: 'category' | 'number' | 'text'; buffer: strin
 
 interface Input {
   meta: Meta; buffers: Record<string, () => Promise<ArrayBuffer>>;
-  sheets?: { tile?: (sheet: number) => Promise<Blob>; components?: () => Promise<Blob> };
+  sheets?: { tile?: (sheet: number) => Promise<ImageBitmapSource>; components?: () => Promise<ImageBitmapSource> };
   options?: Options;
 }
 
@@ -219,6 +219,20 @@ type Step = { value: number; state: FitState; next: FitState };
 interface Described {
   scores: Float32Array; active: Uint8Array; inclusion: Float32Array; membership: Float32Array;
   density: Float64Array; error: Float32Array; variance: Float64Array; K: number; L: number;
+}
+
+/** A data set of the page; values are divided by `divide`, or of a table standardised. */
+interface PageData {
+  name: string; values: Values; n: number; d: number; divide: number;
+  shape: number[] | null; names: string[] | null; ids: string[] | null;
+  labels: { name: string; names: string[]; codes: Uint8Array | Uint16Array }[];
+  provenance: Record<string, unknown>; note: string;
+  raw?: Values; offset?: Float64Array; scale?: Float64Array; // of a table before it was standardised
+}
+/** Colours, as appca/plots has them. */
+interface PageLook {
+  few: string[]; many: string[]; shapes: string[]; ramp: string[]; missing: string;
+  light: number[][]; dark: number[][];
 }
 
 type Actions = import('./input/actions.js').Actions;

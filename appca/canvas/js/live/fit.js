@@ -62,6 +62,12 @@ export class Fits {
     this.lead = principal(this.low, this.leads).V;
   }
 
+  /** The first principal directions, d x K; of a sample where there are many features. @param {number} K */
+  planes(K) {
+    if (!this.V && this.leads) return resized(this.lead, this.leads, K);
+    return principal(sampleOf(this.rows, 1000), K, 2).V;
+  }
+
   /** A path from a few rows, so that there is a picture. @param {number} K @param {number} L @param {Latent} latent @returns {Generator<Step>} */
   *rough(K, L, latent) {
     const some = sampleOf(this.rows, 1000);
