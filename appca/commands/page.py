@@ -11,6 +11,7 @@ from appca.commands import parsing, writing
 from appca.data.sources import LICENCES, load
 from appca.plots import style
 from appca.plots.components import DARK, LIGHT
+from appca.runs.run import defaults
 
 EXAMPLES = ("python -m appca page appca.html",)
 DATA = "digits"
@@ -54,7 +55,8 @@ def live_page() -> bytes:
         ],
         "provenance": dataset.provenance,
         "note": note,
-        "look": look | {"missing": style.MISSING, "light": LIGHT, "dark": DARK},
+        "look": look | {"missing": style.MISSING, "light": LIGHT, "dark": DARK}
+        | {"settings": defaults("aPPCA")},
     }
     code = closed_bundle(JS / "live" / "worker.js")
     worker = f'<script type="text/plain" id="worker">{code}</script>'

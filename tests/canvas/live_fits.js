@@ -3,7 +3,6 @@
 import { readFileSync } from 'node:fs';
 
 import * as em from '../../appca/canvas/js/live/em.js';
-import { arranged, describe, Fits, numbered } from '../../appca/canvas/js/live/fit.js';
 
 const ended = (path) => {
   for (;;) {
@@ -20,9 +19,9 @@ const fits = JSON.parse(readFileSync(process.argv[2])).map(({ X, n, d, K, L, lat
     L === K
       ? em.closedForm(rows, K, latent)
       : ended(em.climb(em.ascent(start, rows, L, latent), rows)).state;
-  const said = describe(state, rows, L);
-  const shown = arranged(state, numbered(state, said.variance, null));
-  const best = ended(new Fits(rows).best(K, L, latent));
+  const said = em.describe(state, rows, L);
+  const shown = em.arranged(state, em.numbered(state, said.variance, null));
+  const best = ended(new em.Fits(rows).best(K, L, latent));
   const components = [...em.transpose(shown.W, K)];
   return { values: [...said.density], components, best: em.expect(best, rows, L).value };
 });

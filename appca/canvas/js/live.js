@@ -106,7 +106,7 @@ function say({ value, done }) {
   status.dataset.done = String(done);
 }
 
-worker.onmessage = ({ data: message }) => {
+worker.onmessage = (/** @type {MessageEvent} */ { data: message }) => {
   if (message.id) {
     waiting.get(message.id)?.(message);
     waiting.delete(message.id);

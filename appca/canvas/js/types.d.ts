@@ -232,7 +232,7 @@ interface PageData {
 /** Colours, as appca/plots has them. */
 interface PageLook {
   few: string[]; many: string[]; shapes: string[]; ramp: string[]; missing: string;
-  light: number[][]; dark: number[][];
+  light: number[][]; dark: number[][]; settings: Record<string, unknown>; // of a fit by default
 }
 
 type Actions = import('./input/actions.js').Actions;

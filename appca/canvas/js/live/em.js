@@ -1,4 +1,6 @@
-/** Exact EM for adaptive PPCA in typed arrays: the steps of appca/models/em.py, in the same order. */
+/** Exact EM for adaptive PPCA in typed arrays: the steps of appca/models/em.py, in the same order; fits, and what they say of the rows. */
+
+import { clamp } from '../layout/geometry.js';
 
 const FLOOR = 1e-8; // of the mean feature variance, the least noise variance
 const LEAST = 1e-50; // smaller weights count as 0: products would be denormal
@@ -27,7 +29,9 @@ export function sampleOf(rows, most) {
     const from = Math.floor(((i + 0.5) * n) / most) * d; // a stride would follow a period
     some.set(values.subarray(from, from + d), i * d);
   }
-  return { ...rowsOf(some, most, d, factor), features };
+  const own = rowsOf(some, most, d, factor);
+  const within = features > d ? rowsOf(values, n, d, factor).total : rows.total;
+  return { ...own, features, total: own.total + ((rows.total - within) * most) / n };
 }
 
 /** The first columns of A, or as many zeros more. @param {Float64Array} A d x from @param {number} from @param {number} to */
@@ -45,38 +49,33 @@ export function transpose(A, columns) {
   return A.map((_, at) => A[(at % lines) * columns + Math.floor(at / lines)]);
 }
 
-/** Products of one row at a time with K directions, four at a time; numbers that are 0 cost nothing. */
-class RowProducts {
-  /** @param {Matrix} rows @param {number} K */
-  constructor({ values, d }, K) {
-    this.values = values;
-    this.d = d;
-    this.width = 4 * Math.ceil(K / 4);
-    this.places = new Int32Array(d); // in the lines of W
-    this.present = new Float64Array(d);
-    this.count = 0;
-  }
-
+/** Products of one row at a time with K directions, four at a time; numbers that are 0 cost nothing. @param {Matrix} rows @param {number} K */
+function productsOf({ values, d }, K) {
+  const width = 4 * Math.ceil(K / 4);
+  const places = new Int32Array(d); // of the row's numbers in the lines of W
+  const present = new Float64Array(d);
+  let count = 0;
   /** @param {number} row */
-  load(row) {
-    const { values, d, width, places, present } = this;
-    let count = 0;
+  const load = (row) => {
+    let found = 0; // what loops change must not be shared by functions: it takes twice as long
     for (let j = 0, at = row * d; j < d; j += 1, at += 1) {
       const x = values[at];
       if (x === 0) continue;
-      places[count] = j * width;
-      present[count] = x;
-      count += 1;
+      places[found] = j * width;
+      present[found] = x;
+      found += 1;
     }
-    this.count = count;
-  }
-
-  /** The row's products with the columns of W. @param {Float64Array} W padded @param {Float64Array} p filled */
-  project(W, p) {
-    const { count, width, places, present } = this;
+    count = found;
+  };
+  /** The row's products with the columns of W. @param {Float64Array} W d x width @param {Float64Array} p filled */
+  const project = (W, p) => {
+    const many = count;
     for (let k = 0; k < width; k += 4) {
-      let [a, b, c, e] = [0, 0, 0, 0];
-      for (let t = 0; t < count; t += 1) {
+      let a = 0;
+      let b = 0;
+      let c = 0;
+      let e = 0;
+      for (let t = 0; t < many; t += 1) {
         const at = places[t] + k;
         const x = present[t];
         a += x * W[at];
@@ -89,14 +88,16 @@ class RowProducts {
       p[k + 2] = c;
       p[k + 3] = e;
     }
-  }
-
-  /** Add the row times s to A. @param {Float64Array} A padded @param {Float64Array} s */
-  add(A, s) {
-    const { count, width, places, present } = this;
+  };
+  /** Add the row times s to A. @param {Float64Array} A d x width @param {Float64Array} s */
+  const add = (A, s) => {
+    const many = count;
     for (let k = 0; k < width; k += 4) {
-      const [a, b, c, e] = [s[k], s[k + 1], s[k + 2], s[k + 3]];
-      for (let t = 0; t < count; t += 1) {
+      const a = s[k];
+      const b = s[k + 1];
+      const c = s[k + 2];
+      const e = s[k + 3];
+      for (let t = 0; t < many; t += 1) {
         const at = places[t] + k;
         const x = present[t];
         A[at] += x * a;
@@ -105,58 +106,50 @@ class RowProducts {
         A[at + 3] += x * e;
       }
     }
-  }
+  };
+  return { width, load, project, add };
 }
 
 /** Y W about the origin, n x K. @param {Matrix} rows @param {Float64Array} W d x K @param {number} K */
 export function times(rows, W, K) {
-  const { n, factor } = rows;
-  const products = new RowProducts(rows, K);
-  const wide = resized(W, K, products.width);
-  const p = new Float64Array(products.width);
-  const P = new Float64Array(n * K);
-  const centre = originOn(rows, W, K);
-  for (let i = 0; i < n; i += 1) {
-    products.load(i);
-    products.project(wide, p);
-    for (let k = 0; k < K; k += 1) P[i * K + k] = factor * p[k] - centre[k];
+  const { width, load, project } = productsOf(rows, K);
+  const wide = resized(W, K, width);
+  const p = new Float64Array(width);
+  const P = new Float64Array(rows.n * K);
+  const centre = product(rows.origin, W, rows.d, K);
+  for (let i = 0; i < rows.n; i += 1) {
+    load(i);
+    project(wide, p);
+    for (let k = 0; k < K; k += 1) P[i * K + k] = rows.factor * p[k] - centre[k];
   }
   return P;
 }
 
-/** @param {Matrix} rows @param {Float64Array} W @param {number} K */
-const originOn = ({ origin }, W, K) => product(origin, W, origin.length, K);
-
 /** Y' S about the origin, d x K. @param {Matrix} rows @param {Float64Array} S n x K @param {number} K */
 function transposed(rows, S, K) {
-  const products = new RowProducts(rows, K);
-  const A = new Float64Array(rows.d * products.width);
-  const sum = new Float64Array(K);
-  const s = new Float64Array(products.width);
+  const { width, load, add } = productsOf(rows, K);
+  const A = new Float64Array(rows.d * width);
+  const s = new Float64Array(width);
   for (let i = 0; i < rows.n; i += 1) {
-    for (let k = 0; k < K; k += 1) sum[k] += s[k] = S[i * K + k];
-    products.load(i);
-    products.add(A, s);
+    load(i);
+    s.set(S.subarray(i * K, (i + 1) * K));
+    add(A, s);
   }
-  return centred(resized(A, products.width, K), rows.factor, rows.origin, sum);
+  return centred(
+    resized(A, width, K),
+    rows,
+    product(new Float64Array(rows.n).fill(1), S, rows.n, K),
+  );
 }
 
-/** @param {Float64Array} A @param {number} factor @param {Float64Array} origin @param {Float64Array} sum */
-function centred(A, factor, origin, sum) {
+/** @param {Float64Array} A @param {Matrix} rows @param {Float64Array} sum */
+function centred(A, { factor, origin }, sum) {
   const K = sum.length;
-  for (let j = 0; j < origin.length; j += 1)
-    for (let k = 0; k < K; k += 1) A[j * K + k] = factor * A[j * K + k] - origin[j] * sum[k];
-  return A;
+  return A.map((value, at) => factor * value - origin[Math.floor(at / K)] * sum[at % K]);
 }
 
-/** a' b of a (n x p) and b (n x q). @param {Float64Array} a @param {Float64Array} b @param {number} p @param {number} q */
-function gram(a, b, p, q) {
-  const G = new Float64Array(p * q);
-  for (let at = 0, bt = 0; at < a.length; at += p, bt += q)
-    for (let i = 0; i < p; i += 1)
-      for (let j = 0; j < q; j += 1) G[i * q + j] += a[at + i] * b[bt + j];
-  return G;
-}
+/** @param {Float64Array} a n x p @param {Float64Array} b n x q @param {number} p @param {number} q */
+const gram = (a, b, p, q) => product(transpose(a, p), b, a.length / p, q);
 
 /** a b of a (n x p) and b (p x q). @param {Float64Array} a @param {Float64Array} b @param {number} p @param {number} q */
 export function product(a, b, p, q) {
@@ -173,26 +166,22 @@ export const identity = (n) =>
 
 /** Eigenvalues, falling, and vectors (columns) of a symmetric matrix, by Jacobi rotations. @param {Float64Array} matrix @param {number} n */
 export function eigen(matrix, n) {
-  const A = matrix.slice();
-  const V = identity(n);
-  let size = 0;
-  for (const a of A) size += a * a;
-  for (let sweep = 0; sweep < 40; sweep += 1) {
-    let off = 0;
-    for (let p = 0; p < n; p += 1) for (let q = 0; q < p; q += 1) off += A[p * n + q] ** 2;
-    if (!(off > 1e-33 * size)) break;
+  const [A, V] = [matrix.slice(), identity(n)];
+  const size = Math.sqrt(A.reduce((sum, a) => sum + a * a, 0));
+  for (let [sweep, turned] = [0, true]; turned && sweep < 40; sweep += 1) {
+    turned = false;
     for (let p = 0; p < n; p += 1)
-      for (let q = p + 1; q < n; q += 1) rotate(A, V, n, p, q, 1e-18 * Math.sqrt(size));
+      for (let q = p + 1; q < n; q += 1)
+        if (Math.abs(A[p * n + q]) > 1e-17 * size) turned = rotate(A, V, n, p, q);
   }
   const order = Array.from(V.subarray(0, n).keys()).sort((a, b) => A[b * n + b] - A[a * n + a]);
   const vectors = V.map((_, at) => V[order[at % n] * n + Math.floor(at / n)]);
   return { values: Float64Array.from(order, (i) => A[i * n + i]), vectors };
 }
 
-/** One rotation of A, and of the rows of V. @param {Float64Array} A @param {Float64Array} V @param {number} n @param {number} p @param {number} q @param {number} least */
-function rotate(A, V, n, p, q, least) {
+/** One rotation of A, and of the rows of V. @param {Float64Array} A @param {Float64Array} V @param {number} n @param {number} p @param {number} q */
+function rotate(A, V, n, p, q) {
   const b = A[p * n + q];
-  if (Math.abs(b) <= least) return;
   const theta = (A[q * n + q] - A[p * n + p]) / (2 * b);
   const t = (theta < 0 ? -1 : 1) / (Math.abs(theta) + Math.sqrt(theta * theta + 1));
   const c = 1 / Math.sqrt(t * t + 1);
@@ -201,32 +190,32 @@ function rotate(A, V, n, p, q, least) {
   A[q * n + q] += t * b;
   A[p * n + q] = A[q * n + p] = 0;
   for (let i = 0; i < n; i += 1) {
-    const [up, uq] = [V[p * n + i], V[q * n + i]];
-    V[p * n + i] = c * up - s * uq;
-    V[q * n + i] = s * up + c * uq;
+    const [x, y, u, v] = [A[p * n + i], A[q * n + i], V[p * n + i], V[q * n + i]];
+    V[p * n + i] = c * u - s * v;
+    V[q * n + i] = s * u + c * v;
     if (i === p || i === q) continue;
-    const [x, y] = [A[p * n + i], A[q * n + i]];
     A[p * n + i] = A[i * n + p] = c * x - s * y;
     A[q * n + i] = A[i * n + q] = s * x + c * y;
   }
+  return true;
 }
 
-/** Columns made orthonormal one after the other, twice; those that vanish become 0. @param {Float64Array} A d x K @param {number} K */
-export function orthonormal(A, K) {
-  const d = A.length / K;
+/** Columns made orthonormal one after the other, twice; those that vanish become 0. @param {Float64Array} A d x K, changed @param {number} K */
+function orthonormal(A, K) {
+  const dot = (/** @type {number} */ a, /** @type {number} */ b) => {
+    let sum = 0;
+    for (let at = 0; at < A.length; at += K) sum += A[at + a] * A[at + b];
+    return sum;
+  };
   for (let k = 0; k < K; k += 1) {
-    let first = 0;
-    for (let j = 0; j < d; j += 1) first += A[j * K + k] ** 2;
-    for (let pass = 0; pass < 2; pass += 1)
-      for (let other = 0; other < k; other += 1) {
-        let dot = 0;
-        for (let j = 0; j < d; j += 1) dot += A[j * K + k] * A[j * K + other];
-        for (let j = 0; j < d; j += 1) A[j * K + k] -= dot * A[j * K + other];
-      }
-    let last = 0;
-    for (let j = 0; j < d; j += 1) last += A[j * K + k] ** 2;
+    const first = dot(k, k);
+    for (let other = 0; other < 2 * k; other += 1) {
+      const share = dot(k, other % k);
+      for (let at = 0; at < A.length; at += K) A[at + k] -= share * A[at + (other % k)];
+    }
+    const last = dot(k, k);
     const scale = last > 1e-24 * first ? 1 / Math.sqrt(last) : 0;
-    for (let j = 0; j < d; j += 1) A[j * K + k] *= scale;
+    for (let at = k; at < A.length; at += K) A[at] *= scale;
   }
   return A;
 }
@@ -259,30 +248,21 @@ export function logBinomial(n, k) {
   return sum;
 }
 
-/** Sums over all subsets of L of K components of one row: log e_L(exp a), and the inclusion of each. */
-export class Subsets {
-  /** @param {number} K @param {number} L */
-  constructor(K, L) {
-    this.K = K;
-    this.L = L;
-    this.flip = 2 * L > K; // those left out are fewer
-    this.m = this.flip ? K - L : L;
-    this.table = new Float64Array((K + 1) * (this.m + 2));
-    this.after = new Float64Array(this.m + 2);
-    this.into = new Float64Array(K);
-    this.out = new Float64Array(K);
-    this.top = new Float64Array(this.m);
-  }
-
-  /** @param {Float64Array} a logits @param {Float64Array} r filled with the inclusion probabilities */
-  sum(a, r) {
-    const { K, m, flip, table, after, into, out, top } = this;
+/** Sums over all subsets of L of K components: log e_L(exp a) of the logits a of a row, and into r the inclusion of each. @param {number} K @param {number} L @returns {(a: Float64Array, r: Float64Array) => number} */
+function subsetsOf(K, L) {
+  if (L === K) return (a, r) => r.fill(1) && a.reduce((sum, one) => sum + one, 0);
+  const flip = 2 * L > K; // those left out are fewer
+  const [m, sign] = flip ? [K - L, -1] : [L, 1];
+  const width = m + 2; // before the first entry of a line there is a zero
+  const [table, after] = [new Float64Array((K + 1) * width), new Float64Array(width)];
+  const [into, out, top] = [K, K, m].map((length) => new Float64Array(length));
+  table[1] = 1;
+  return (a, r) => {
     let base = 0;
-    if (flip || !m) for (let k = 0; k < K; k += 1) base += flip ? a[k] : 0;
-    if (!m) return r.fill(flip ? 1 : 0) && base;
     top.fill(-Infinity);
     for (let k = 0; k < K; k += 1) {
-      let [value, i] = [flip ? -a[k] : a[k], m - 1];
+      if (flip) base += a[k];
+      let [value, i] = [sign * a[k], m - 1];
       if (value <= top[i]) continue;
       for (; i > 0 && top[i - 1] < value; i -= 1) top[i] = top[i - 1];
       top[i] = value;
@@ -290,20 +270,14 @@ export class Subsets {
     const level = top[m - 1];
     base += m * level;
     for (let k = 0; k < K; k += 1) {
-      const b = (flip ? -a[k] : a[k]) - level;
+      const b = sign * a[k] - level;
       const w = Math.exp(-Math.abs(b));
       const weight = w > LEAST ? w : 0;
       if (b > 0) base += b;
       into[k] = b > 0 ? 1 : weight;
       out[k] = b > 0 ? weight : 1;
-    }
-    const width = m + 2; // before the first entry there is a zero
-    table.fill(0, 0, width);
-    table[1] = 1;
-    for (let k = 0; k < K; k += 1) {
-      const [from, to] = [k * width, (k + 1) * width];
-      for (let j = 1; j < width; j += 1)
-        table[to + j] = out[k] * table[from + j] + into[k] * table[from + j - 1];
+      for (let from = k * width + 1, j = 0; j <= m; j += 1, from += 1)
+        table[from + width] = out[k] * table[from] + into[k] * table[from - 1];
     }
     const total = table[K * width + m + 1];
     after.fill(0);
@@ -316,37 +290,31 @@ export class Subsets {
       for (let j = 0; j <= m; j += 1) after[j] = out[k] * after[j] + into[k] * after[j + 1];
     }
     return base + Math.log(total);
-  }
-}
-
-/** What rows share under a state: the logits' slope and offset, shrinkage, and less the projection of a row that is 0. @param {FitState} state @param {Matrix} rows */
-function constants({ W, shift, latent, noise }, rows) {
-  const K = latent.length;
-  const shrink = latent.map((tau2) => tau2 / (tau2 + noise));
-  const start = originOn(rows, W, K).map((one, k) => shift[k] - one);
-  const slope = shrink.map((share) => share / (2 * noise));
-  return { K, shrink, start, slope, offset: latent.map((tau2) => 0.5 * Math.log1p(tau2 / noise)) };
+  };
 }
 
 /** E step; `beta` below 1 tempers the logits. @param {FitState} state @param {Matrix} rows @param {number} L @param {number} [beta] @returns {Sums} */
 export function expect(state, rows, L, beta = 1) {
   const { n, d, factor, origin, total, features } = rows;
-  const { shift, noise } = state;
-  const { K, shrink, start, slope, offset } = constants(state, rows);
-  const [subsets, products] = [new Subsets(K, L), new RowProducts(rows, K)];
-  const W = resized(state.W, K, products.width);
-  const wide = new Float64Array(d * products.width);
-  const [p, s] = [new Float64Array(products.width), new Float64Array(products.width)];
+  const { W, shift, latent, noise } = state;
+  const K = latent.length;
+  const shrink = latent.map((tau2) => tau2 / (tau2 + noise));
+  const slope = shrink.map((share) => share / (2 * noise));
+  const offset = latent.map((tau2) => 0.5 * Math.log1p(tau2 / noise));
+  const start = product(origin, W, d, K).map((one, k) => shift[k] - one);
+  const [subsets, { width, load, project, add }] = [subsetsOf(K, L), productsOf(rows, K)];
+  const wide = resized(W, K, width);
+  const [B, p, s] = [d * width, width, width].map((length) => new Float64Array(length));
   const [a, r, sum, used, second] = Array.from({ length: 5 }, () => new Float64Array(K));
   let value = 0;
   for (let i = 0; i < n; i += 1) {
-    products.load(i);
-    products.project(W, p);
+    load(i);
+    project(wide, p);
     for (let k = 0; k < K; k += 1) {
       p[k] = factor * p[k] + start[k];
       a[k] = beta * (p[k] * p[k] * slope[k] - offset[k]);
     }
-    value += subsets.sum(a, r);
+    value += subsets(a, r);
     for (let k = 0; k < K; k += 1) {
       const m = shrink[k] * p[k];
       s[k] = r[k] * m;
@@ -354,9 +322,9 @@ export function expect(state, rows, L, beta = 1) {
       used[k] += r[k];
       second[k] += s[k] * m;
     }
-    products.add(wide, s);
+    add(B, s);
   }
-  const A = centred(resized(wide, products.width, K), factor, origin, sum);
+  const A = centred(resized(B, width, K), rows, sum);
   for (let k = 0; k < K; k += 1) second[k] += used[k] * shrink[k] * noise;
   const away = shift.reduce((all, one) => all + one * one, 0);
   value -= n * (0.5 * features * Math.log(2 * Math.PI * noise) + logBinomial(K, L));
@@ -367,47 +335,36 @@ export function expect(state, rows, L, beta = 1) {
 /** @param {Matrix} rows */
 const floorOf = ({ total, n, features }) => (FLOOR * total) / (n * features);
 
+/** @param {Float64Array} of */
+const added = (of) => of.reduce((all, one) => all + one, 0);
+
 /** M step. @param {Sums} sums @param {FitState} state @param {Matrix} rows @param {Latent} latent @returns {FitState} */
 function maximise({ A, sum, second, used }, state, rows, latent) {
   const { n, total, features } = rows;
   const K = sum.length;
-  const shift = sum.map((one) => one / n);
-  const W = polar(A, K, state.W);
-  let residual = total;
-  for (let at = 0; at < W.length; at += 1) residual -= 2 * W[at] * A[at];
-  for (let k = 0; k < K; k += 1) residual += second[k] - n * shift[k] * shift[k];
-  const floor = floorOf(rows);
-  return {
-    ...{ W, shift, latent: latentOf(sum.length, second, used, latent, state, floor) },
-    noise: Math.max(residual / (n * features), floor),
-  };
-}
-
-/** @param {number} K @param {Float64Array} second @param {Float64Array} used @param {Latent} latent @param {FitState} state @param {number} floor */
-function latentOf(K, second, used, latent, state, floor) {
-  const add = (/** @type {Float64Array} */ of) => of.reduce((all, one) => all + one, 0);
-  const uses = add(used);
-  if (latent === 'shared')
-    return new Float64Array(K).fill(Math.max(add(second) / Math.max(uses, 1e-300), floor));
-  const some = (/** @type {number} */ k) => used[k] > 1e-9 * uses;
-  return second.map((all, k) => Math.max(some(k) ? all / used[k] : state.latent[k], floor));
+  const [W, shift] = [polar(A, K, state.W), sum.map((one) => one / n)];
+  const residual = total + added(second) - n * added(shift.map((one) => one * one));
+  const [floor, uses] = [floorOf(rows), added(used)];
+  const noise = (residual - 2 * added(W.map((w, at) => w * A[at]))) / (n * features);
+  const common = added(second) / Math.max(uses, 1e-300);
+  const tau2 = second.map((all, k) => {
+    const own = used[k] > 1e-9 * uses ? all / used[k] : state.latent[k];
+    return Math.max(latent === 'shared' ? common : own, floor);
+  });
+  return { W, shift, latent: tau2, noise: Math.max(noise, floor) };
 }
 
 /** Momentum: now + beta (now - before), in logs of variances. @param {FitState} before @param {FitState} now @param {number} beta @param {number} floor @returns {FitState} */
 function extend(before, now, beta, floor) {
-  const ahead = (/** @type {Float64Array} */ first, /** @type {Float64Array} */ last) =>
-    last.map((value, i) => value + beta * (value - first[i]));
-  const inLogs = (/** @type {number} */ first, /** @type {number} */ last) =>
-    Math.max(
-      last * Math.min(Math.max((last / first) ** beta, 1 / MOST_CHANGE), MOST_CHANGE),
-      floor,
-    );
-  return {
-    W: polar(ahead(before.W, now.W), now.latent.length, now.W),
-    shift: ahead(before.shift, now.shift),
-    latent: now.latent.map((tau2, k) => inLogs(before.latent[k], tau2)),
-    noise: inLogs(before.noise, now.noise),
+  const ahead = (/** @type {'W' | 'shift'} */ name) =>
+    now[name].map((value, i) => value + beta * (value - before[name][i]));
+  const inLogs = (/** @type {number} */ first, /** @type {number} */ last) => {
+    const change = Math.min(Math.max((last / first) ** beta, 1 / MOST_CHANGE), MOST_CHANGE);
+    return Math.max(last * change, floor);
   };
+  const latent = now.latent.map((tau2, k) => inLogs(before.latent[k], tau2));
+  const W = polar(ahead('W'), latent.length, now.W);
+  return { W, shift: ahead('shift'), latent, noise: inLogs(before.noise, now.noise) };
 }
 
 /** The state at the start and after every step, by Nesterov's sequence restarted where a likelihood falls. @param {FitState} start @param {Matrix} rows @param {number} L @param {Latent} latent @returns {Generator<Step>} */
@@ -465,23 +422,20 @@ export function* annealed(state, rows, L, latent) {
 /** Variances from the hard assignment of rows to their L largest projections on W. @param {Matrix} rows @param {Float64Array} W @param {number} K @param {number} L @param {Latent} latent @returns {FitState} */
 export function firstState(rows, W, K, L, latent) {
   const { n, total, features } = rows;
-  const P = times(rows, W, K);
+  const power = times(rows, W, K).map((p) => p * p);
   const [captured, used] = [new Float64Array(K), new Float64Array(K)];
   for (let i = 0; i < n; i += 1)
-    for (const k of topOf(
-      P.subarray(i * K, i * K + K).map((p) => p * p),
-      L,
-    )) {
-      captured[k] += P[i * K + k] ** 2;
+    for (const k of topOf(power.subarray(i * K, i * K + K), L)) {
+      captured[k] += power[i * K + k];
       used[k] += 1;
     }
-  const all = captured.reduce((sum, one) => sum + one, 0);
-  const spare = n * (features - L);
-  const floor = floorOf(rows);
+  const all = added(captured);
+  const [spare, floor] = [n * (features - L), floorOf(rows)];
   const noise = Math.max(spare ? (total - all) / spare : all / (2 * n * L), floor);
-  const tau2 = captured.map((one, k) =>
-    Math.max((latent === 'shared' ? all / (n * L) : one / (used[k] || 1)) - noise, floor),
+  const own = captured.map((one, k) =>
+    latent === 'shared' ? all / (n * L) : one / (used[k] || 1),
   );
+  const tau2 = own.map((one) => Math.max(one - noise, floor));
   return { W, shift: new Float64Array(K), latent: tau2, noise };
 }
 
@@ -494,13 +448,11 @@ export function topOf(a, L) {
 /** The maximum at L = K: Tipping and Bishop (1999). @param {Matrix} rows @param {number} K @param {Latent} latent @returns {FitState} */
 export function closedForm(rows, K, latent) {
   const { V, values } = principal(rows, K);
-  const { n, total, features } = rows;
-  const spare = features - K;
-  const kept = values.reduce((sum, one) => sum + one, 0);
-  const floor = floorOf(rows);
-  const noise = Math.max(spare ? (total / n - kept) / spare : 0, floor);
+  const [spare, floor] = [rows.features - K, floorOf(rows)];
+  const left = rows.total / rows.n - added(values);
+  const noise = Math.max(spare ? left / spare : 0, floor);
   let tau2 = values.map((value) => Math.max(value - noise, floor));
-  if (latent === 'shared') tau2 = tau2.fill(tau2.reduce((sum, one) => sum + one, 0) / K);
+  if (latent === 'shared') tau2 = tau2.fill(added(tau2) / K);
   return { W: V, shift: new Float64Array(K), latent: tau2, noise };
 }
 
@@ -526,9 +478,7 @@ export function principal(rows, q, rounds = ROUNDS) {
 
 /** Rotation of scores P (n x K) with the largest sum of fourth powers. @param {Float64Array} P @param {number} K */
 export function quartimax(P, K) {
-  let size = 0;
-  for (const p of P) size += p * p;
-  const scale = 1 / Math.sqrt(size / P.length || 1);
+  const scale = 1 / Math.sqrt(added(P.map((p) => p * p)) / P.length || 1);
   const lines = P.map((p) => p * scale);
   let R = identity(K);
   for (let step = 0; step < 200; step += 1) {
@@ -554,3 +504,195 @@ export const normal = (random, count) =>
     { length: count },
     () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random()),
   );
+
+const COORDINATES = 64; // in which starts are searched; the last steps take all features
+const [WORK, LEAST_STARTS, MOST_STARTS] = [4.5e7, 5, 100]; // multiplications a step, by which random rotations are counted
+const LAST = { window: 1, tol: 1e-3 }; // over all features, after climbs in coordinates
+const MATCHED = 0.8; // |cos| from which a component is the same
+
+export class Fits {
+  /** @param {Matrix} rows */
+  constructor(rows) {
+    this.rows = rows;
+    this.low = rows; // all rows, in few coordinates where they have many features
+    /** @type {Float64Array | null} */ this.V = null;
+    this.lead = new Float64Array(0); // leading directions in these coordinates, d x `leads`
+    this.leads = 0;
+  }
+
+  get mostK() {
+    return Math.min(30, this.rows.n - 1, this.rows.d);
+  }
+
+  /** Find the coordinates, from a sample of many rows; the rough fit of a sample needs none. */
+  prepare() {
+    if (this.leads) return;
+    const { rows } = this;
+    const { d } = rows;
+    const few = Math.min(COORDINATES, d);
+    if (d > COORDINATES) {
+      const { V } = principal(sampleOf(rows, 2500), Math.min(few, rows.n - 1));
+      const q = V.length / d;
+      const P = times(rows, V, q);
+      this.V = V;
+      this.low = { ...rowsOf(P, rows.n, q), total: rows.total, features: d };
+      this.low.origin.fill(0); // they are about the mean already
+    }
+    this.leads = Math.min(30, this.low.d);
+    this.lead = principal(this.low, this.leads).V;
+  }
+
+  /** The first principal directions, d x K; of a sample where there are many features. @param {number} K */
+  planes(K) {
+    if (!this.V && this.leads) return resized(this.lead, this.leads, K);
+    return principal(sampleOf(this.rows, 1000), K, 2).V;
+  }
+
+  /** A path from a few rows, so that there is a picture. @param {number} K @param {number} L @param {Latent} latent @returns {Generator<Step>} */
+  *rough(K, L, latent) {
+    const some = sampleOf(this.rows, 1000);
+    const { V } = principal(some, K, 2);
+    const W = product(V, quartimax(times(some, V, K), K), K, K);
+    yield* ascent(firstState(some, W, K, L, latent), some, L, latent);
+  }
+
+  /** EM from a fit with another K or L, in coordinates. @param {FitState} from in all features @param {number} K @param {number} L @param {Latent} latent */
+  *warm(from, K, L, latent) {
+    this.prepare();
+    const { low, V, rows } = this;
+    const before = from.latent.length;
+    const W = V ? product(transpose(V, low.d), from.W, rows.d, before) : from.W;
+    const { lead, leads } = this;
+    const wide = resized(W, before, K);
+    for (let at = 0; at < wide.length; at += 1)
+      if (at % K >= before) wide[at] = lead[Math.floor(at / K) * leads + (at % K)];
+    const start = firstState(low, polar(orthonormal(wide, K), K), K, L, latent);
+    return yield* climb(ascent(start, low, L, latent), low, { tol: 1e-2 });
+  }
+
+  /** The highest end of climbs from several starts, on a sample of many rows. @param {number} K @param {number} L @param {Latent} latent @param {(elapsed: number) => boolean} [late] whether no other start is to begin @returns {Generator<Step, FitState>} in coordinates */
+  *race(K, L, latent, late = () => false) {
+    this.prepare();
+    const { low } = this;
+    const some = sampleOf(low, Math.min(10_000, Math.max(400 * K, 2500)));
+    const V = resized(this.lead, this.leads, K);
+    const work = some.n * K * (some.d + 6 * L);
+    const random = clamp(Math.round(WORK / work), LEAST_STARTS, MOST_STARTS);
+    const R = quartimax(times(sampleOf(some, 1000), V, K), K);
+    const seeds = mulberry(5);
+    let best = /** @type {Step | null} */ (null);
+    for (let i = 0; i < 4 + random && !(i && late(i)); i += 1) {
+      const turned = i > 3 ? polar(normal(seeds, K * K), K) : i % 3 ? identity(K) : R;
+      let state = firstState(some, product(V, turned, K, K), K, L, latent);
+      if (i === 2 || i === 3) state = yield* annealed(state, some, L, latent);
+      const how = { tol: 1e-2, most: 200, best: i > 3 && best ? best.value : -Infinity };
+      const end = yield* climb(ascent(state, some, L, latent), some, how);
+      if (!best || end.value > best.value) best = end;
+    }
+    return /** @type {Step} */ (best).state;
+  }
+
+  /** To the end with all rows and features. @param {FitState} start in coordinates @param {number} L @param {Latent} latent @param {number} [most] steps over all features */
+  *finish(start, L, latent, most = 500) {
+    const { low, rows, V } = this;
+    if (!V) return yield* climb(ascent(start, rows, L, latent), rows);
+    const end = yield* climb(ascent(start, low, L, latent), low, { tol: 1e-3, window: 3 });
+    const path = ascent(this.lifted(end.state), rows, L, latent, 6);
+    return yield* climb(path, rows, { ...LAST, most });
+  }
+
+  /** @param {FitState} state in coordinates @returns {FitState} in all features */
+  lifted(state) {
+    const { V, low } = this;
+    const K = state.latent.length;
+    return V ? { ...state, W: product(V, state.W, low.d, K) } : state;
+  }
+
+  /** The whole of a fit. @param {number} K @param {number} L @param {Latent} latent @param {(start: number) => boolean} [late] @param {number} [most] @returns {Generator<Step, FitState>} */
+  *best(K, L, latent, late, most) {
+    if (L === K) return closedForm(this.rows, K, latent);
+    const start = yield* this.race(K, L, latent, late);
+    return (yield* this.finish(start, L, latent, most)).state;
+  }
+}
+
+/** What a fit says of the rows. @param {FitState} state @param {Matrix} rows @param {number} L @returns {Described} */
+export function describe(state, rows, L) {
+  const { n, d, values, factor, origin } = rows;
+  const { W, shift, latent, noise } = state;
+  const K = latent.length;
+  const P = times(rows, W, K);
+  const subsets = subsetsOf(K, L);
+  const [a, r, variance] = [K, K, K].map((length) => new Float64Array(length));
+  const [scores, inclusion] = [new Float32Array(n * K), new Float32Array(n * K)];
+  const [membership, error] = [new Float32Array(n), new Float32Array(n)];
+  const [active, density] = [new Uint8Array(n * K), new Float64Array(n)];
+  const shrink = latent.map((tau2) => tau2 / (tau2 + noise));
+  const fixed = -0.5 * d * Math.log(2 * Math.PI * noise) - logBinomial(K, L);
+  for (let i = 0; i < n; i += 1) {
+    let squares = 0;
+    for (let j = 0, at = i * d; j < d; j += 1, at += 1)
+      squares += (factor * values[at] - origin[j]) ** 2;
+    const p = P.subarray(i * K, i * K + K); // about the mean from here on
+    for (let k = 0; k < K; k += 1) {
+      squares += shift[k] * (2 * p[k] + shift[k]);
+      p[k] += shift[k];
+      a[k] = (p[k] ** 2 * shrink[k]) / (2 * noise) - 0.5 * Math.log1p(latent[k] / noise);
+    }
+    const log = subsets(a, r);
+    density[i] = fixed + log - squares / (2 * noise);
+    inclusion.set(r, i * K);
+    for (let k = 0; k < K; k += 1)
+      variance[k] += (r[k] * ((shrink[k] * p[k]) ** 2 + shrink[k] * noise)) / n;
+    let [chosen, left] = [-log, squares];
+    for (const k of topOf(a, L)) {
+      const score = shrink[k] * p[k];
+      chosen += a[k];
+      left += score * (score - 2 * p[k]);
+      active[i * K + k] = 1;
+      scores[i * K + k] = score;
+    }
+    membership[i] = Math.min(1, Math.exp(chosen));
+    error[i] = Math.max(0, left) / d;
+  }
+  return { scores, active, inclusion, membership, density, error, variance, K, L };
+}
+
+/** Order and signs of components so that they keep the numbers of those they are like; else by variance. @param {FitState} state @param {Float64Array} variance @param {FitState | null} before as it was shown */
+export function numbered(state, variance, before) {
+  const { W, latent } = state;
+  const K = latent.length;
+  const many = before?.latent.length ?? 0;
+  const cosine = before ? product(transpose(W, K), before.W, W.length / K, many) : W;
+  const [signs, there] = [new Int8Array(K), new Int32Array(K).fill(-1)];
+  for (let k = 0; k < K; k += 1) {
+    let largest = 0;
+    for (let at = k; at < W.length; at += K)
+      if (Math.abs(W[at]) > Math.abs(largest) * (1 + 1e-4)) largest = W[at];
+    signs[k] = largest < 0 ? -1 : 1;
+    for (let other = 0; other < many; other += 1)
+      if (Math.abs(cosine[k * many + other]) >= MATCHED) {
+        there[k] = other; // of orthonormal directions no other can be as close
+        signs[k] = cosine[k * many + other] < 0 ? -1 : 1;
+      }
+  }
+  const order = new Int32Array(K).fill(-1);
+  there.forEach((place, k) => place >= 0 && place < K && (order[place] = k));
+  const rest = Array.from(there.keys()).filter((k) => there[k] < 0 || there[k] >= K);
+  rest.sort((a, b) => variance[b] - variance[a]);
+  for (let place = 0; place < K; place += 1)
+    if (order[place] < 0) order[place] = /** @type {number} */ (rest.shift());
+  const came = before ? Array.from(order, (k) => there[k] < 0) : [];
+  return { order, signs, came };
+}
+
+/** A state with its components in another order, some turned. @param {FitState} state @param {{order: Int32Array, signs: Int8Array}} how @returns {FitState} */
+export function arranged({ W, shift, latent, noise }, { order, signs }) {
+  const K = latent.length;
+  const moved = W.map((_, at) => {
+    const k = order[at % K];
+    return signs[k] * W[at - (at % K) + k];
+  });
+  const turned = shift.map((_, k) => signs[order[k]] * shift[order[k]]);
+  return { W: moved, shift: turned, latent: latent.map((_, k) => latent[order[k]]), noise };
+}

@@ -41,21 +41,20 @@ function quantity(values, title, { ramp, missing }) {
 
 /** Whether images are strokes on black, as appca/canvas/sheets.py tells them. @param {PageData} data */
 function isInk({ values, n, d, shape, divide }) {
-  const [h, w, channels] = shape ?? [0, 0, 0];
-  if (channels) return false;
-  let [dark, lit, bright, corners] = [0, 0, 0, 0];
-  const some = Math.min(n, 200);
-  for (let i = 0; i < some; i += 1) {
-    const from = Math.floor((i * n) / some) * d;
-    for (let j = 0; j < d; j += 1) {
-      const value = (255 * values[from + j]) / divide;
-      if (value < 32) dark += 1;
-      else [lit, bright] = [lit + 1, bright + +(value > 200)];
-    }
-    for (const j of [0, w - 1, d - w, h * w - 1])
-      corners += +((255 * values[from + j]) / divide < 32);
-  }
-  return dark >= 0.5 * some * d && corners >= 3.6 * some && bright >= 0.3 * lit;
+  const width = shape?.[1] ?? 0;
+  if (shape?.[2]) return false;
+  const some = Float64Array.from(
+    values.subarray(0, d * Math.min(n, 200)),
+    (v) => (255 * v) / divide,
+  );
+  const share = (/** @type {Float64Array} */ of, /** @type {(v: number) => boolean} */ is) =>
+    of.filter(is).length / of.length;
+  const isDark = (/** @type {number} */ value) => value < 32;
+  const corners = some.filter((_, at) => [0, width - 1, d - width, d - 1].includes(at % d));
+  const lit = some.filter((value) => !isDark(value));
+  return (
+    share(some, isDark) >= 0.5 && share(corners, isDark) >= 0.9 && share(lit, (v) => v > 200) >= 0.3
+  );
 }
 
 /** What does not change with a fit: colours, texts, images, and the map of two principal scores. @param {PageData} data @param {Float64Array} principal n x 2 @param {PageLook} look @returns {Part} */
@@ -299,13 +298,7 @@ function grid({ L, slots, values, order }) {
   const kept = sets.slice(0, MOST_PANELS);
   const most = kept[0][1].length;
   const supports = kept.map(([key]) => [...key].map((letter) => letter.charCodeAt(0)));
-  const places =
-    L > 1
-      ? arrange(
-          supports,
-          kept.map(([, rows]) => rows.length),
-        )
-      : [];
+  const places = L > 1 ? arrange(supports) : [];
   let start = 0;
   const panels = kept.map(([, rows], p) => {
     const columns = supports[p].map((_, slot) =>
@@ -331,39 +324,27 @@ function grid({ L, slots, values, order }) {
   };
 }
 
-/** Places on a grid: from the middle out, next to those that share most components. @param {number[][]} supports @param {number[]} counts */
-function arrange(supports, counts) {
-  const n = supports.length;
-  const columns = Math.max(1, Math.ceil(Math.sqrt(n * 1.5)));
-  const lines = Math.ceil(n / columns);
-  const far = (/** @type {number[]} */ [x, y]) =>
-    Math.hypot(x / columns - (columns - 1) / 2 / columns, y / lines - (lines - 1) / 2 / lines);
-  const spots = Array.from({ length: columns * lines }, (_, at) => [
-    at % columns,
-    Math.floor(at / columns),
-  ]);
-  spots.sort((a, b) => far(a) - far(b));
-  /** @type {Map<string, number>} */ const holder = new Map();
+/** Places on a grid, from the middle out: next to those that share components. @param {number[][]} supports the fullest first */
+function arrange(supports) {
+  const columns = Math.ceil(Math.sqrt(supports.length * 1.5));
+  const lines = Math.ceil(supports.length / columns);
+  const far = (/** @type {number} */ at) =>
+    Math.hypot((at % columns) - (columns - 1) / 2, Math.floor(at / columns) - (lines - 1) / 2);
+  const spots = Array.from({ length: columns * lines }, (_, at) => at);
   const left = new Set(supports.keys());
-  const places = /** @type {number[][]} */ (Array(n));
-  for (const [x, y] of spots.slice(0, n)) {
-    let [best, worth] = [-1, -1];
-    const near = [
-      [x - 1, y],
-      [x + 1, y],
-      [x, y - 1],
-      [x, y + 1],
-    ].map((at) => holder.get(`${at}`));
-    for (const p of left) {
-      let value = Math.sqrt(counts[p] / counts[0]);
-      for (const other of near)
-        if (other !== undefined)
-          value += supports[p].filter((k) => supports[other].includes(k)).length;
-      if (value > worth) [best, worth] = [p, value];
-    }
+  /** @type {number[]} */ const holder = [];
+  /** @type {number[][]} */ const places = [];
+  for (const at of spots.sort((a, b) => far(a) - far(b)).slice(0, supports.length)) {
+    const sides = [at % columns ? at - 1 : -1, (at + 1) % columns ? at + 1 : -1];
+    const near = [...sides, at - columns, at + columns].flatMap(
+      (side) => supports[holder[side]] ?? [],
+    );
+    const worth = (/** @type {number} */ p) =>
+      near.filter((k) => supports[p].includes(k)).length - p / supports.length;
+    const best = [...left].reduce((p, q) => (worth(q) > worth(p) ? q : p));
     left.delete(best);
-    holder.set(`${[x, y]}`, best);
-    places[best] = [x, y];
+    holder[at] = best;
+    places[best] = [at % columns, Math.floor(at / columns)];
   }
   return places;
 }

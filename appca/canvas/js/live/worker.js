@@ -1,8 +1,7 @@
 /** What computes beside the page: reads files, fits, makes scenes, images and files to save. */
 
-import { rowsOf, times } from './em.js';
 import { readFiles, sessionOf, tableOf } from './files.js';
-import { arranged, describe, Fits, numbered } from './fit.js';
+import { arranged, describe, Fits, numbered, rowsOf, times } from './em.js';
 import { fitPart, rowsPart, sheet } from './maker.js';
 
 const [AT_ONCE, FIRST, LARGE] = [90, 250, 1e6]; // ms of a fit until it is shown, of a first one of many numbers; and how many are many
@@ -135,9 +134,7 @@ const answers = {
   open: ({ data, size }) => open(data, size),
   files: async ({ files, size }) => {
     try {
-      const data = await readFiles(files, (/** @type {string} */ text) =>
-        tell({ kind: 'said', text }),
-      );
+      const data = await readFiles(files);
       open(data, size);
     } catch (error) {
       tell({
@@ -156,9 +153,9 @@ const answers = {
     if (!opened?.shown || !opened.said || !opened.wanted) return;
     const { data, shown, said, wanted, fits } = opened;
     const { origin } = fits.rows;
-    const whole = { data, origin, state: shown, said, latent: wanted.latent, selected };
+    const whole = { data, origin, state: shown, said, latent: wanted.latent, selected, look };
     tell({ id, parts: what === 'csv' ? tableOf(whole) : await sessionOf(whole) });
   },
 };
 
-globalThis.onmessage = ({ data }) => answers[data.kind](data);
+globalThis.onmessage = (/** @type {MessageEvent} */ { data }) => answers[data.kind](data);
