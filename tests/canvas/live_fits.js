@@ -20,7 +20,7 @@ const fits = JSON.parse(readFileSync(process.argv[2])).map(({ X, n, d, K, L, lat
       ? em.closedForm(rows, K, latent)
       : ended(em.climb(em.ascent(start, rows, L, latent), rows)).state;
   const said = em.describe(state, rows, L);
-  const shown = em.arranged(state, em.numbered(state, said.variance, null));
+  const shown = em.arranged(state, said, null).state;
   const best = ended(new em.Fits(rows).best(K, L, latent));
   const components = [...em.transpose(shown.W, K)];
   return { values: [...said.density], components, best: em.expect(best, rows, L).value };

@@ -4,34 +4,27 @@ import { mount } from './mount.js';
 import { buildHead } from './parts/bar.js';
 import { button, element, mapped, ofBase64 } from './parts/dom.js';
 
-const contents = JSON.parse(document.getElementById('data')?.textContent ?? '');
-const code = document.getElementById('worker')?.textContent ?? '';
-const worker = new Worker(URL.createObjectURL(new Blob([code], { type: 'text/javascript' })));
+const textOf = (/** @type {string} */ id) => document.getElementById(id)?.textContent ?? '';
+const script = new Blob([textOf('worker')], { type: 'text/javascript' });
+const worker = new Worker(URL.createObjectURL(script));
+const { values, look, labels, ...digits } = JSON.parse(textOf('data'));
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
-const size = { k: 4, l: 2, latent: /** @type {Latent} */ ('shared') };
-let most = 4;
-/** @type {any} */ let rows; // the part of a scene that no fit changes
-/** @type {Handle | undefined} */ let canvas;
+const size = { k: 4, l: 2, latent: 'shared' };
+/** @type {any} */ let rows = { most: 4 }; // the part of scenes that no fit changes
 /** @type {any} */ let next; // a scene that waits until the one before is drawn
-let drawing = false;
-let asked = 0;
-/** @type {Map<number, (answer: any) => void>} */ const waiting = new Map();
+/** @type {Handle | undefined} */ let canvas;
+let [drawing, asked] = [false, 0];
+/** @type {((answer: any) => void)[]} */ const waiting = [];
 
 /** @param {string} kind @param {Record<string, any>} question @returns {Promise<any>} */
 const ask = (kind, question) =>
   new Promise((resolve) => {
-    waiting.set((asked += 1), resolve);
+    waiting[(asked += 1)] = resolve;
     worker.postMessage({ kind, id: asked, ...question });
   });
 
-/** @param {{pixels: any, width: number, height: number}} picture */
-const image = ({ pixels, width, height }) => new ImageData(pixels, width, height);
-
 const status = element('output', 'appca-count live-status', { 'aria-live': 'polite' });
-const place = /** @type {HTMLElement} */ (document.getElementById('canvas'));
-const title = /** @type {HTMLElement} */ (document.querySelector('h1'));
-const footer = /** @type {HTMLElement} */ (document.querySelector('footer'));
 
 const theme = () => {
   /** @type {'light' | 'dark'} */ const ground = dark.matches ? 'dark' : 'light';
@@ -42,23 +35,20 @@ const theme = () => {
 /** @param {Partial<typeof size>} change @param {boolean} [moving] */
 function want(change, moving = false) {
   Object.assign(size, change);
-  size.l = Math.min(size.l, size.k);
   worker.postMessage({ kind: 'size', size: { ...size, moving } });
 }
 
 const head = buildHead(
   () => /** @type {Handle} */ (canvas),
-  ({ k, l, moving }) => {
-    want({ k, l: l ?? size.l }, moving);
-    head.follow();
-  },
-  () => ({ k: size.k, l: size.l, most_k: most, hint: 'K: components. L: components a row uses.' }),
+  ({ k, l, moving }) => want({ k, l: l ?? size.l }, moving),
+  () => ({ k: size.k, l: size.l, most_k: rows.most }),
 );
 
 /** @param {any} scene @returns {Input} */
 function inputOf({ meta, buffers, pictures }) {
   const layouts = { ...meta.layouts, ...rows.meta.layouts };
   const colourings = { ...rows.meta.colourings, ...meta.colourings };
+  const image = (/** @type {any} */ made) => new ImageData(made.pixels, made.width, made.height);
   return {
     meta: { ...rows.meta, ...meta, layouts, colourings },
     buffers: mapped({ ...rows.buffers, ...buffers }, (array) => async () => array.buffer),
@@ -72,26 +62,24 @@ function inputOf({ meta, buffers, pictures }) {
 async function draw() {
   if (drawing) return;
   drawing = true;
-  while (next) {
-    const scene = next;
+  for (let scene = next; scene; scene = next) {
     next = undefined;
     const input = inputOf(scene);
-    if (scene.fresh || !canvas) {
+    if (canvas && !scene.fresh) {
+      const { meta, views } = canvas.stage;
+      const { name } = views[0].layout;
+      const layout = name === meta.first ? input.meta.first : name;
+      const came = scene.came.map((/** @type {boolean} */ isNew) => (isNew ? 'new' : ''));
+      await canvas.update({ ...input, options: { layout, came } });
+    } else {
       canvas?.destroy();
-      canvas = mount(
-        place,
-        { ...input, options: { theme: theme() } },
-        { onSelect: () => head.follow() },
-      );
+      const place = /** @type {HTMLElement} */ (document.getElementById('canvas'));
+      const options = { theme: theme() };
+      canvas = mount(place, { ...input, options }, { onSelect: () => head.follow() });
       Object.assign(window, { appca: canvas });
       await canvas.ready;
       canvas.stage.settled.push(head.follow);
       document.documentElement.dataset.ready = 'yes';
-    } else {
-      const { name } = canvas.stage.views[0].layout;
-      const layout = name === canvas.stage.meta.first ? input.meta.first : name;
-      const came = scene.came.map((/** @type {boolean} */ isNew) => (isNew ? 'new' : ''));
-      await canvas.update({ ...input, options: { layout, came } });
     }
     head.follow();
     say(scene);
@@ -101,64 +89,60 @@ async function draw() {
 
 /** @param {{value: number, done: boolean}} fit */
 function say({ value, done }) {
-  const digits = `${value < 0 ? '−' : ''}${Math.abs(value).toFixed(2)}`;
-  status.textContent = `${digits} nats per row${done ? '' : ', improving'}`;
-  status.dataset.done = String(done);
+  const digits = value.toFixed(2).replace('-', '−');
+  status.textContent = `${digits} nats per row${done ? '' : ', searching for a better fit'}`;
+  status.dataset.state = done ? 'done' : 'fitting';
 }
 
 worker.onmessage = (/** @type {MessageEvent} */ { data: message }) => {
-  if (message.id) {
-    waiting.get(message.id)?.(message);
-    waiting.delete(message.id);
+  if (message.id) waiting[message.id](message);
+  else if (message.kind === 'stands') say(message);
+  else if (message.kind === 'refused') {
+    status.textContent = message.text;
+    status.dataset.state = 'refused';
   } else if (message.kind === 'scene') {
-    next = { fresh: rows.fresh || next?.fresh, ...message };
+    next = { ...message, fresh: rows.fresh || next?.fresh };
     rows.fresh = false;
     draw();
-  } else if (message.kind === 'stands') say(message);
-  else if (message.kind === 'said') {
-    status.textContent = message.text;
-    status.dataset.failed = String(Boolean(message.failed));
   } else {
     rows = { ...message, fresh: true };
-    most = message.most;
-    size.k = Math.min(size.k, most);
-    size.l = Math.min(size.l, size.k);
+    Object.assign(size, message.size);
+    const [title, footer] = document.querySelectorAll('h1, body > footer');
     document.title = title.textContent = message.name;
     footer.textContent = message.note;
-    delete status.dataset.failed;
   }
 };
 
 /** @param {FileList | null | undefined} files */
-const read = (files) =>
-  files?.length && worker.postMessage({ kind: 'files', files: [...files], size });
+function read(files) {
+  if (!files?.length) return;
+  status.textContent = `Reading ${files[0].name}`;
+  worker.postMessage({ kind: 'files', files: [...files], size });
+}
 
 /** @param {'csv' | 'session'} what @param {string} ending */
 async function save(what, ending) {
   const selected = Uint8Array.from(canvas?.stage.rows.flags ?? [], (flags) => flags & 1);
   const { parts } = await ask('save', { what, selected });
   const href = URL.createObjectURL(new Blob(parts));
-  element('a', '', { href, download: title.textContent + ending }).click();
+  element('a', '', { href, download: document.title + ending }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
 
-const picker = element('input', '', { type: 'file', multiple: '', hidden: '' });
-picker.addEventListener('change', () => read(picker.files));
-const variance = element('select', '', {
-  'aria-label': 'Latent variance',
-  change: () => want({ latent: /** @type {Latent} */ (variance.value) }),
-});
-variance.append(
-  new Option('One variance', 'shared'),
-  new Option('Variance per component', 'component'),
-);
-document.querySelector('header')?.append(
+const take = () => read(picker.files);
+const picker = element('input', '', { type: 'file', multiple: '', hidden: '', change: take });
+const choose = () => want({ latent: variance.value });
+const variance = element('select', '', { 'aria-label': 'Latent variance', change: choose });
+variance.append(new Option('one variance', 'shared'), new Option('variances', 'component'));
+const plain = 'appca-split';
+document.querySelector('h1')?.after(
+  status,
   head.box,
   variance,
-  button('live-button', {}, () => picker.click(), 'Open files'),
-  button('live-button', {}, () => save('csv', '.csv'), 'Save table'),
-  button('live-button', {}, () => save('session', '.appca'), 'Save session'),
-  status,
+  picker,
+  button(plain, {}, () => picker.click(), 'Open files'),
+  button(plain, {}, () => save('csv', '.csv'), 'Save table'),
+  button(plain, {}, () => save('session', '.appca'), 'Save session'),
 );
 addEventListener('dragover', (event) => event.preventDefault());
 addEventListener('drop', (event) => {
@@ -167,10 +151,10 @@ addEventListener('drop', (event) => {
 });
 dark.addEventListener('change', () => canvas?.update({ options: { theme: theme() } }));
 theme();
-const { values, look, ...digits } = contents;
-const labels = digits.labels.map((/** @type {any} */ label) => ({
+const classes = labels.map((/** @type {any} */ label) => ({
   ...label,
   codes: Uint8Array.from(label.codes),
 }));
+const data = { ...digits, labels: classes, values: ofBase64(values) };
 worker.postMessage({ kind: 'look', look });
-worker.postMessage({ kind: 'open', data: { ...digits, labels, values: ofBase64(values) }, size });
+worker.postMessage({ kind: 'open', data, size });

@@ -232,7 +232,7 @@ export function polar(A, K, previous) {
     return product(W, G, K, K); // orthonormal to rounding
   }
   const U = orthonormal(product(A, V, K, K), K); // falling lengths, so the leading ones are exact
-  const free = previous ? product(previous, V, K, K) : normal(mulberry(1), A.length);
+  const free = previous ? product(previous, V, K, K) : normal(A.length, 2);
   for (let k = 0; k < K; k += 1) {
     let there = false;
     for (let at = k; at < U.length; at += K) there ||= U[at] !== 0;
@@ -465,7 +465,7 @@ export function principal(rows, q, rounds = ROUNDS) {
   const many = Math.min(q + EXTRA, d, n);
   let V = /** @type {Float64Array} */ (identity(d));
   if (d > DIRECT) {
-    V = orthonormal(normal(mulberry(7), d * many), many);
+    V = orthonormal(normal(d * many, 1), many);
     for (let round = 0; round < rounds; round += 1)
       V = orthonormal(transposed(rows, times(rows, V, many), many), many);
   }
@@ -490,20 +490,19 @@ export function quartimax(P, K) {
   return R;
 }
 
-/** Uniform numbers. @param {number} seed */
-export const mulberry = (seed) => () => {
-  seed = (seed + 0x6d2b79f5) | 0;
-  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-  return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-};
+/** A uniform number. @param {number} seed */
+function uniform(seed) {
+  let t = Math.imul(seed ^ (seed >>> 15), 0x2c1b3c6d);
+  t = Math.imul(t ^ (t >>> 12), 0x297a2d39);
+  return ((t ^ (t >>> 15)) >>> 0) / 2 ** 32;
+}
 
-/** @param {() => number} random @param {number} count */
-export const normal = (random, count) =>
-  Float64Array.from(
-    { length: count },
-    () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random()),
-  );
+/** Normal numbers. @param {number} count @param {number} seed */
+const normal = (count, seed) =>
+  Float64Array.from({ length: count }, (_, i) => {
+    const [u, v] = [2 * i + 1, 2 * i + 2].map((place) => uniform(1e6 * seed + place));
+    return Math.sqrt(-2 * Math.log(1 - u)) * Math.cos(2 * Math.PI * v);
+  });
 
 const COORDINATES = 64; // in which starts are searched; the last steps take all features
 const [WORK, LEAST_STARTS, MOST_STARTS] = [4.5e7, 5, 100]; // multiplications a step, by which random rotations are counted
@@ -518,34 +517,21 @@ export class Fits {
     /** @type {Float64Array | null} */ this.V = null;
     this.lead = new Float64Array(0); // leading directions in these coordinates, d x `leads`
     this.leads = 0;
-  }
-
-  get mostK() {
-    return Math.min(30, this.rows.n - 1, this.rows.d);
+    this.mostK = Math.min(30, rows.n - 1, rows.d);
   }
 
   /** Find the coordinates, from a sample of many rows; the rough fit of a sample needs none. */
   prepare() {
     if (this.leads) return;
     const { rows } = this;
-    const { d } = rows;
-    const few = Math.min(COORDINATES, d);
-    if (d > COORDINATES) {
-      const { V } = principal(sampleOf(rows, 2500), Math.min(few, rows.n - 1));
-      const q = V.length / d;
-      const P = times(rows, V, q);
-      this.V = V;
-      this.low = { ...rowsOf(P, rows.n, q), total: rows.total, features: d };
-      this.low.origin.fill(0); // they are about the mean already
+    if (rows.d > COORDINATES) {
+      const q = Math.min(COORDINATES, rows.n - 1);
+      this.V = principal(sampleOf(rows, 2500), q).V;
+      const low = rowsOf(times(rows, this.V, q), rows.n, q);
+      this.low = { ...low, total: rows.total, features: rows.d, origin: new Float64Array(q) };
     }
     this.leads = Math.min(30, this.low.d);
     this.lead = principal(this.low, this.leads).V;
-  }
-
-  /** The first principal directions, d x K; of a sample where there are many features. @param {number} K */
-  planes(K) {
-    if (!this.V && this.leads) return resized(this.lead, this.leads, K);
-    return principal(sampleOf(this.rows, 1000), K, 2).V;
   }
 
   /** A path from a few rows, so that there is a picture. @param {number} K @param {number} L @param {Latent} latent @returns {Generator<Step>} */
@@ -562,15 +548,15 @@ export class Fits {
     const { low, V, rows } = this;
     const before = from.latent.length;
     const W = V ? product(transpose(V, low.d), from.W, rows.d, before) : from.W;
-    const { lead, leads } = this;
-    const wide = resized(W, before, K);
-    for (let at = 0; at < wide.length; at += 1)
-      if (at % K >= before) wide[at] = lead[Math.floor(at / K) * leads + (at % K)];
+    const wide = resized(W, before, K).map((value, at) => {
+      const k = at % K;
+      return k < before ? value : this.lead[((at - k) / K) * this.leads + k];
+    });
     const start = firstState(low, polar(orthonormal(wide, K), K), K, L, latent);
     return yield* climb(ascent(start, low, L, latent), low, { tol: 1e-2 });
   }
 
-  /** The highest end of climbs from several starts, on a sample of many rows. @param {number} K @param {number} L @param {Latent} latent @param {(elapsed: number) => boolean} [late] whether no other start is to begin @returns {Generator<Step, FitState>} in coordinates */
+  /** The highest end of climbs from several starts, on a sample of many rows. @param {number} K @param {number} L @param {Latent} latent @param {() => boolean} [late] @returns {Generator<Step, FitState>} in coordinates */
   *race(K, L, latent, late = () => false) {
     this.prepare();
     const { low } = this;
@@ -579,10 +565,9 @@ export class Fits {
     const work = some.n * K * (some.d + 6 * L);
     const random = clamp(Math.round(WORK / work), LEAST_STARTS, MOST_STARTS);
     const R = quartimax(times(sampleOf(some, 1000), V, K), K);
-    const seeds = mulberry(5);
     let best = /** @type {Step | null} */ (null);
-    for (let i = 0; i < 4 + random && !(i && late(i)); i += 1) {
-      const turned = i > 3 ? polar(normal(seeds, K * K), K) : i % 3 ? identity(K) : R;
+    for (let i = 0; i < 4 + random && !(i && late()); i += 1) {
+      const turned = i > 3 ? polar(normal(K * K, i), K) : i % 3 ? identity(K) : R;
       let state = firstState(some, product(V, turned, K, K), K, L, latent);
       if (i === 2 || i === 3) state = yield* annealed(state, some, L, latent);
       const how = { tol: 1e-2, most: 200, best: i > 3 && best ? best.value : -Infinity };
@@ -592,27 +577,22 @@ export class Fits {
     return /** @type {Step} */ (best).state;
   }
 
-  /** To the end with all rows and features. @param {FitState} start in coordinates @param {number} L @param {Latent} latent @param {number} [most] steps over all features */
-  *finish(start, L, latent, most = 500) {
-    const { low, rows, V } = this;
-    if (!V) return yield* climb(ascent(start, rows, L, latent), rows);
-    const end = yield* climb(ascent(start, low, L, latent), low, { tol: 1e-3, window: 3 });
-    const path = ascent(this.lifted(end.state), rows, L, latent, 6);
-    return yield* climb(path, rows, { ...LAST, most });
-  }
-
   /** @param {FitState} state in coordinates @returns {FitState} in all features */
   lifted(state) {
     const { V, low } = this;
-    const K = state.latent.length;
-    return V ? { ...state, W: product(V, state.W, low.d, K) } : state;
+    return V ? { ...state, W: product(V, state.W, low.d, state.latent.length) } : state;
   }
 
-  /** The whole of a fit. @param {number} K @param {number} L @param {Latent} latent @param {(start: number) => boolean} [late] @param {number} [most] @returns {Generator<Step, FitState>} */
-  *best(K, L, latent, late, most) {
-    if (L === K) return closedForm(this.rows, K, latent);
-    const start = yield* this.race(K, L, latent, late);
-    return (yield* this.finish(start, L, latent, most)).state;
+  /** The whole of a fit. @param {number} K @param {number} L @param {Latent} latent @param {() => boolean} [late] whether no other start is to begin @param {number} [most] steps over all features @returns {Generator<Step, FitState>} */
+  *best(K, L, latent, late, most = 500) {
+    const { rows } = this;
+    if (L === K) return closedForm(rows, K, latent);
+    let state = yield* this.race(K, L, latent, late);
+    const { V, low } = this;
+    if (!V) return (yield* climb(ascent(state, rows, L, latent), rows)).state;
+    ({ state } = yield* climb(ascent(state, low, L, latent), low, { tol: 1e-3, window: 3 }));
+    const path = ascent(this.lifted(state), rows, L, latent, 6);
+    return (yield* climb(path, rows, { ...LAST, most })).state;
   }
 }
 
@@ -658,41 +638,45 @@ export function describe(state, rows, L) {
   return { scores, active, inclusion, membership, density, error, variance, K, L };
 }
 
-/** Order and signs of components so that they keep the numbers of those they are like; else by variance. @param {FitState} state @param {Float64Array} variance @param {FitState | null} before as it was shown */
-export function numbered(state, variance, before) {
-  const { W, latent } = state;
-  const K = latent.length;
+/** A fit with the numbers and signs of components that it has in common with the one before, the others by variance. @param {FitState} state @param {Described} said @param {FitState | null} before as it was shown */
+export function arranged(state, said, before) {
+  const { W } = state;
+  const K = said.K;
   const many = before?.latent.length ?? 0;
   const cosine = before ? product(transpose(W, K), before.W, W.length / K, many) : W;
-  const [signs, there] = [new Int8Array(K), new Int32Array(K).fill(-1)];
-  for (let k = 0; k < K; k += 1) {
-    let largest = 0;
-    for (let at = k; at < W.length; at += K)
-      if (Math.abs(W[at]) > Math.abs(largest) * (1 + 1e-4)) largest = W[at];
-    signs[k] = largest < 0 ? -1 : 1;
-    for (let other = 0; other < many; other += 1)
-      if (Math.abs(cosine[k * many + other]) >= MATCHED) {
-        there[k] = other; // of orthonormal directions no other can be as close
-        signs[k] = cosine[k * many + other] < 0 ? -1 : 1;
-      }
-  }
-  const order = new Int32Array(K).fill(-1);
-  there.forEach((place, k) => place >= 0 && place < K && (order[place] = k));
-  const rest = Array.from(there.keys()).filter((k) => there[k] < 0 || there[k] >= K);
-  rest.sort((a, b) => variance[b] - variance[a]);
-  for (let place = 0; place < K; place += 1)
-    if (order[place] < 0) order[place] = /** @type {number} */ (rest.shift());
-  const came = before ? Array.from(order, (k) => there[k] < 0) : [];
-  return { order, signs, came };
-}
-
-/** A state with its components in another order, some turned. @param {FitState} state @param {{order: Int32Array, signs: Int8Array}} how @returns {FitState} */
-export function arranged({ W, shift, latent, noise }, { order, signs }) {
-  const K = latent.length;
-  const moved = W.map((_, at) => {
-    const k = order[at % K];
-    return signs[k] * W[at - (at % K) + k];
+  const numbers = Array.from(said.variance.keys()).sort(
+    (a, b) => said.variance[b] - said.variance[a],
+  );
+  const there = numbers.map((_, k) => {
+    const alike = cosine.subarray(k * many, (k + 1) * many);
+    return alike.findIndex((value) => Math.abs(value) >= MATCHED); // of orthonormal directions one at most
   });
-  const turned = shift.map((_, k) => signs[order[k]] * shift[order[k]]);
-  return { W: moved, shift: turned, latent: latent.map((_, k) => latent[order[k]]), noise };
+  const signs = numbers.map((_, k) => {
+    const own = W.filter((__, at) => at % K === k);
+    const largest = own.reduce((a, b) => (Math.abs(b) > Math.abs(a) * (1 + 1e-4) ? b : a), 0);
+    return Math.sign(there[k] < 0 ? largest : cosine[k * many + there[k]]) || 1;
+  });
+  const rest = numbers.filter((k) => there[k] < 0 || there[k] >= K);
+  const order = there.map((_, place) => {
+    const kept = there.indexOf(place);
+    return kept < 0 ? (rest.shift() ?? 0) : kept;
+  });
+  /** @template {Float64Array | Float32Array | Uint8Array} T @param {T} A columns by component @param {boolean} [signed] @returns {T} */
+  const moved = (A, signed = false) => {
+    const one = (/** @type {number} */ _, /** @type {number} */ at) =>
+      (signed ? signs[order[at % K]] : 1) * A[at - (at % K) + order[at % K]];
+    return /** @type {any} */ (A.map(one));
+  };
+  const { inclusion, active, variance, scores } = said;
+  const names = { inclusion: moved(inclusion), active: moved(active), variance: moved(variance) };
+  return {
+    state: {
+      ...state,
+      W: moved(W, true),
+      shift: moved(state.shift, true),
+      latent: moved(state.latent),
+    },
+    said: { ...said, ...names, scores: moved(scores, true) },
+    came: before ? order.map((k) => there[k] < 0) : [],
+  };
 }

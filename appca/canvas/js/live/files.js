@@ -19,7 +19,7 @@ function dataOf(known) {
   if (n * d > MOST) refuse(name, `it has ${n} × ${d} numbers, more than 40 million.`);
   const provenance = { source: 'file', files: [name] };
   const rest = { shape: null, names: null, ids: null, labels: [], note: '', divide: 1 };
-  return { ...rest, provenance, ...known };
+  return { ...rest, provenance, ...known, name: name.replace(/\.\w+$/, '') };
 }
 
 /** Classes in natural order. @param {string} name @param {string[]} column */
