@@ -1,149 +1,130 @@
 /** The scene of a fit, as appca/canvas/scene.py makes it: panels, ranges, colours and pictures. */
 
+import { clamp } from '../layout/geometry.js';
 import { spreadOrder } from '../scene/scene.js';
 
 const FULL = 32767;
-const [MOST_PANELS, MOST_POINTS, AT_FIRST] = [240, 2_000_000, 60];
-const SPACING = 0.5;
-const SHEET = { side: 2048, grey: 4096, colour: 1024 };
+const [MOST_PANELS, MOST_POINTS, AT_FIRST, MOST_COLUMNS] = [240, 2_000_000, 60, 40];
+const [SIDE, GREY, COLOUR] = [2048, 4096, 1024]; // px of a sheet, and images on it
+const spacing = 0.5;
 
-/** @typedef {{meta: Partial<Meta>, buffers: Record<string, ArrayBufferView>}} Part of a scene */
+/** @typedef {{meta: any, buffers: Record<string, any>}} Part of a scene */
 
-/** @param {ArrayLike<number>} values @param {number} share */
-function quantile(values, share) {
+/** Lowest and highest value without a share at either end. @param {ArrayLike<number>} values @param {number} share */
+function endsOf(values, share) {
   const sorted = Float64Array.from(values).sort();
-  return sorted[Math.floor(share * (sorted.length - 1))] ?? 0;
+  const at = Math.ceil(share * (sorted.length - 1));
+  return [sorted[at] ?? 0, sorted[sorted.length - 1 - at] ?? 1];
 }
 
-/** The central range of values with zero inside and a margin. @param {Float32Array | Int16Array} values @returns {[number, number]} */
+/** The central range with zero inside and a margin. @param {ArrayLike<number>} values */
 function tails(values) {
-  const sorted = values.slice().sort();
-  const n = sorted.length;
-  if (!n) return [-0.06 * 2, 2.12];
-  const at = n < 20 ? 0 : Math.ceil(0.005 * (n - 1));
-  const low = Math.min(Math.max(sorted[0], 1.6 * sorted[at]), 0);
-  const high = Math.max(Math.min(sorted[n - 1], 1.6 * sorted[n - 1 - at]), 0);
+  const [least, most] = endsOf(values, 0);
+  const [some, many] = endsOf(values, values.length < 20 ? 0 : 0.005);
+  const low = Math.min(Math.max(least, 1.6 * some), 0);
+  const high = Math.max(Math.min(most, 1.6 * many), 0);
   const width = high > low ? high - low : 2;
   return [low - 0.06 * width, high + 0.06 * width];
 }
 
 /** @param {ArrayLike<number>} values @param {string} title @param {PageLook} look */
 function quantity(values, title, { ramp, missing }) {
-  let [low, high] = [0.005, 0.995].map((share) => quantile(values, share));
-  if (!(high > low)) [low, high] = [0, 1].map((share) => quantile(values, share));
-  const step = (ramp.length - 1) / (high - low || 1);
+  let limits = endsOf(values, 0.005);
+  if (!(limits[1] > limits[0])) limits = endsOf(values, 0);
+  const [low, high] = limits;
+  const last = ramp.length - 1;
+  const step = last / (high - low || 1);
   const codes = Uint8Array.from(values, (value) =>
-    Math.round(Math.min(Math.max((value - low) * step, 0), ramp.length - 1)),
+    Math.round(clamp((value - low) * step, 0, last)),
   );
-  const table = [...ramp, missing];
-  return { codes, colouring: { kind: 'quantity', title, names: [], table, limits: [low, high] } };
+  const colouring = { kind: 'quantity', title, names: [], table: [...ramp, missing], limits };
+  return { codes, colouring };
 }
 
 /** Whether images are strokes on black, as appca/canvas/sheets.py tells them. @param {PageData} data */
 function isInk({ values, n, d, shape, divide }) {
-  const width = shape?.[1] ?? 0;
-  if (shape?.[2]) return false;
-  const some = Float64Array.from(
-    values.subarray(0, d * Math.min(n, 200)),
-    (v) => (255 * v) / divide,
-  );
-  const share = (/** @type {Float64Array} */ of, /** @type {(v: number) => boolean} */ is) =>
-    of.filter(is).length / of.length;
-  const isDark = (/** @type {number} */ value) => value < 32;
-  const corners = some.filter((_, at) => [0, width - 1, d - width, d - 1].includes(at % d));
-  const lit = some.filter((value) => !isDark(value));
-  return (
-    share(some, isDark) >= 0.5 && share(corners, isDark) >= 0.9 && share(lit, (v) => v > 200) >= 0.3
-  );
+  if (!shape || shape[2]) return false;
+  const some = Array.from(values.subarray(0, d * Math.min(n, 200)), (v) => (255 * v) / divide);
+  const edge = [0, shape[1] - 1, d - shape[1], d - 1];
+  const isDark = (/** @type {number} */ v) => v < 32;
+  const dark = some.filter(isDark).length / some.length;
+  const corners = some.filter((v, at) => edge.includes(at % d) && isDark(v)).length;
+  const bright = some.filter((v) => v > 200).length / (some.length * (1 - dark) || 1);
+  return dark >= 0.5 && corners >= (3.6 * some.length) / d && bright >= 0.3;
 }
 
-/** What does not change with a fit: colours, texts, images, and the map of two principal scores. @param {PageData} data @param {Float64Array} principal n x 2 @param {PageLook} look @returns {Part} */
-export function rowsPart(data, principal, look) {
+/** What does not change with a fit: colours, texts, images, and the map of two principal scores. @param {PageData} data @param {Float64Array} scores n x 2 @param {PageLook} look @returns {Part} */
+export function rowsPart(data, scores, look) {
   const { n, labels, shape, names, ids, values, d } = data;
-  /** @type {Record<string, ArrayBufferView>} */ const buffers = {};
-  /** @type {Record<string, any>} */ const colourings = {};
+  /** @type {Part} */ const { meta, buffers } = { meta: { colourings: {} }, buffers: {} };
   const lines = labels.map(({ name, names: classes, codes }, i) => {
     const many = classes.length > look.few.length;
     const colours = many ? look.many : look.few;
-    const table = classes.map((_, code) => colours[code % colours.length]);
-    const shapes = classes.map((_, code) => look.shapes[Math.floor(code / 10) % 5]);
-    buffers[`codes.label:${name}`] = buffers[`hover.${i}`] = codes;
-    const texts = { title: name, names: classes, table: [...table, look.missing] };
-    colourings[`label:${name}`] = {
-      kind: 'category',
-      ...texts,
-      ...(many && { shapes: [...shapes, look.shapes[0]] }),
-    };
-    return { title: name, kind: 'category', names: classes, buffer: `hover.${i}` };
+    const table = [...classes.map((_, code) => colours[code % colours.length]), look.missing];
+    const shapes = many && [...table.keys()].map((code) => look.shapes[Math.floor(code / 10) % 5]);
+    const [key, buffer] = [`label:${name}`, `hover.${i}`];
+    buffers[`codes.${key}`] = buffers[buffer] = codes;
+    const about = { kind: 'category', title: name, names: classes };
+    meta.colourings[key] = { ...about, table, ...(shapes && { shapes }) };
+    return { ...about, buffer };
   });
-  for (let j = 0; names && j < Math.min(d, 40); j += 1) {
-    const column = Float64Array.from({ length: n }, (_, i) => values[i * d + j]);
-    const key = `feature:${j}`;
-    ({ codes: buffers[`codes.${key}`], colouring: colourings[key] } = quantity(
-      column,
-      names[j],
+  for (const [j, name] of names?.slice(0, MOST_COLUMNS).entries() ?? []) {
+    const { codes, colouring } = quantity(
+      values.filter((_, at) => at % d === j),
+      name,
       look,
-    ));
+    );
+    buffers[`codes.feature:${j}`] = codes;
+    meta.colourings[`feature:${j}`] = colouring;
   }
   if (ids) buffers['hover.ids'] = new TextEncoder().encode(JSON.stringify(ids));
-  const ends = [0, 1].map((axis) => {
-    const scores = principal.filter((_, at) => at % 2 === axis);
-    return [scores.reduce((a, b) => Math.min(a, b)), scores.reduce((a, b) => Math.max(a, b))];
-  });
-  const half = (Math.max(...ends.map(([low, high]) => high - low)) / 2) * 1.06 || 1;
-  const limits = ends.map(([low, high]) => [(low + high) / 2 - half, (low + high) / 2 + half]);
-  buffers['map.pca'] = Uint16Array.from(principal, (score, at) =>
-    Math.round((65535 * (score - limits[at % 2][0])) / (2 * half)),
+  const ends = [0, 1].map((axis) =>
+    endsOf(
+      scores.filter((_, at) => at % 2 === axis),
+      0,
+    ),
   );
-  buffers['order.pca'] = new Uint32Array(0);
-  const word = shape ? 'image' : 'row';
-  const panel = { ...panelOf([], n, [0, 0], limits), axes: [0, 1] };
-  const pca = { kind: 'map', title: 'PCA', spacing: SPACING, limits, panels: [panel] };
-  const meta = {
-    ...{ format: 1, rows: n, doubt_below: 128, colourings, layouts: { pca } },
-    ...{ words: { row: word, rows: `${word}s` }, sheets: shape ? sheetsOf(data) : undefined },
-    hover: n > 100_000 ? null : { ids: ids && 'hover.ids', lines },
-  };
-  return { meta: /** @type {any} */ (meta), buffers };
+  const half = 0.53 * Math.max(...ends.map(([low, high]) => high - low)) || 1;
+  const limits = ends.map(([low, high]) => [(low + high) / 2 - half, (low + high) / 2 + half]);
+  const place = (/** @type {number} */ score, /** @type {number} */ at) =>
+    Math.round((65535 * (score - limits[at % 2][0])) / (2 * half));
+  Object.assign(buffers, {
+    'map.pca': Uint16Array.from(scores, place),
+    'order.pca': new Uint32Array(0),
+  });
+  const panels = [{ ...panelOf([], n, [0, 0], limits), axes: [0, 1] }];
+  const pca = { kind: 'map', title: 'PCA', spacing, limits, panels };
+  const row = shape ? 'image' : 'row';
+  const hover = n > 100_000 ? null : { ids: ids && 'hover.ids', lines };
+  const sheets = shape ? sheetsOf(data) : undefined;
+  Object.assign(meta, { hover, sheets, layouts: { pca }, words: { row, rows: `${row}s` } });
+  return { meta: { ...meta, format: 1, rows: n, doubt_below: 128 }, buffers };
 }
 
-/** The power of two that holds a side and a seam. @param {number} side */
-const cellOf = (side) => 1 << Math.max(3, Math.ceil(Math.log2(side + 2)));
+/** The power of two that holds a side and a seam. @param {number[]} tile */
+const cellOf = ([h, w]) => 1 << Math.max(3, Math.ceil(Math.log2(Math.max(h, w) + 2)));
 
 /** @param {PageData} data */
 function sheetsOf(data) {
   const [h, w, channels = 1] = data.shape ?? [];
-  const cell = cellOf(Math.max(h, w));
-  const most = channels === 1 ? SHEET.grey : SHEET.colour;
-  const per_sheet = Math.min((SHEET.side / cell) ** 2, most);
-  const columns = Math.min(SHEET.side / cell, 1 << Math.ceil(Math.log2(Math.sqrt(per_sheet))));
-  const count = Math.ceil(data.n / per_sheet);
-  return {
-    tile: [h, w, channels],
-    cell,
-    columns,
-    per_sheet,
-    count,
-    style: isInk(data) ? 'ink' : 'photo',
-  };
+  const [tile, cell] = [[h, w, channels], cellOf([h, w])];
+  const per_sheet = Math.min((SIDE / cell) ** 2, channels > 1 ? COLOUR : GREY);
+  const columns = Math.min(SIDE / cell, 1 << Math.ceil(Math.log2(Math.sqrt(per_sheet))));
+  const [count, style] = [Math.ceil(data.n / per_sheet), isInk(data) ? 'ink' : 'photo'];
+  return { tile, cell, columns, per_sheet, count, style };
 }
 
-/** Pixels of cells, a tile of some colour in the middle of each. @param {number} count @param {number} cell @param {number} columns @param {number[]} tile @param {(at: number, x: number, y: number) => number[]} colour @param {boolean} [edge] whether the tile's edge fills the cell */
-function cells(count, cell, columns, [h, w], colour, edge = false) {
-  const width = cell * Math.min(columns, count);
-  const height = cell * Math.ceil(count / columns);
-  const pixels = new Uint8ClampedArray(4 * width * height);
+/** Pixels of cells, a tile in the middle of each, whose edge goes on to that of the cell. @param {number} count @param {number} cell @param {number} columns @param {number[]} tile @param {(at: number, pixel: number) => ArrayLike<number>} colour */
+function cells(count, cell, columns, [h, w], colour) {
+  const [width, height] = [cell * Math.min(columns, count), cell * Math.ceil(count / columns)];
+  const pixels = new Uint8ClampedArray(4 * width * height).fill(255);
   const [top, left] = [(cell - h) >> 1, (cell - w) >> 1];
   for (let at = 0; at < count; at += 1)
     for (let y = 0; y < cell; y += 1)
       for (let x = 0; x < cell; x += 1) {
-        const [u, v] = [x - left, y - top];
-        const inside = u >= 0 && u < w && v >= 0 && v < h;
-        const to = 4 * ((Math.floor(at / columns) * cell + y) * width + (at % columns) * cell + x);
-        pixels[to + 3] = 255;
-        if (!inside && !edge) continue;
-        const rgb = colour(at, Math.min(Math.max(u, 0), w - 1), Math.min(Math.max(v, 0), h - 1));
-        [pixels[to], pixels[to + 1], pixels[to + 2]] = rgb;
+        const to = (Math.floor(at / columns) * cell + y) * width + (at % columns) * cell + x;
+        const pixel = clamp(y - top, 0, h - 1) * w + clamp(x - left, 0, w - 1);
+        pixels.set(colour(at, pixel), 4 * to);
       }
   return { width, height, pixels };
 }
@@ -152,175 +133,146 @@ function cells(count, cell, columns, [h, w], colour, edge = false) {
 export function sheet(data, number) {
   const { tile, cell, columns, per_sheet: per } = sheetsOf(data);
   const order = spreadOrder(data.n).subarray(number * per, (number + 1) * per);
-  const [, w, channels] = tile;
-  const scale = 255 / data.divide;
-  return cells(order.length, cell, columns, tile, (at, x, y) => {
-    const from = order[at] * data.d + (y * w + x) * channels;
-    return [0, 1, 2].map((c) => data.values[from + (channels > 1 ? c : 0)] * scale);
+  const channels = tile[2];
+  const rgb = [0, 0, 0];
+  return cells(order.length, cell, columns, tile, (at, pixel) => {
+    const from = order[at] * data.d + pixel * channels;
+    for (let c = 0; c < 3; c += 1)
+      rgb[c] = (data.values[from + (channels > 1 ? c : 0)] * 255) / data.divide;
+    return rgb;
   });
 }
 
-/** Pictures of the components for a light page, then for a dark one. @param {PageData} data @param {FitState} state @param {PageLook} look */
-function pictures({ shape, d }, { W, latent }, look) {
-  const [h, w, channels = 1] = shape ?? [];
+/** Pictures of the components for a light page, then for a dark one. @param {number[]} shape @param {FitState} state @param {PageLook} look */
+function pictures([h, w, channels = 1], { W, latent }, look) {
   const K = latent.length;
   const value = (/** @type {number} */ k, /** @type {number} */ pixel) => {
     let sum = 0;
     for (let c = 0; c < channels; c += 1) sum += W[(pixel * channels + c) * K + k];
     return sum;
   };
-  const most = Array.from({ length: K }, (_, k) => {
+  const most = Array.from(latent, (_, k) => {
     let size = 1e-300;
-    for (let pixel = 0; pixel < d / channels; pixel += 1)
-      size = Math.max(size, Math.abs(value(k, pixel)));
+    for (let pixel = 0; pixel < h * w; pixel += 1) size = Math.max(size, Math.abs(value(k, pixel)));
     return size;
   });
-  const cell = cellOf(Math.max(h, w));
-  const columns = Math.min(SHEET.side / cell, 2 * K);
-  const made = cells(
-    2 * K,
-    cell,
-    columns,
-    [h, w],
-    (at, x, y) => {
-      const k = at % K;
-      const share = value(k, y * w + x) / most[k];
-      const [low, zero, high] = at < K ? look.light : look.dark;
-      const end = share < 0 ? low : high;
-      return zero.map((ground, c) => ground + (end[c] - ground) * Math.abs(share));
-    },
-    true,
-  );
-  return { ...made, header: { tile: [h, w, 3], cell, columns } };
+  const [cell, tile] = [cellOf([h, w]), [h, w, 3]];
+  const columns = Math.min(SIDE / cell, 2 * K);
+  const made = cells(2 * K, cell, columns, tile, (at, pixel) => {
+    const share = value(at % K, pixel) / most[at % K];
+    const [low, zero, high] = at < K ? look.light : look.dark;
+    const end = share < 0 ? low : high;
+    return zero.map((ground, c) => ground + (end[c] - ground) * Math.abs(share));
+  });
+  return { ...made, header: { tile, cell, columns } };
 }
 
 /** @param {number[]} components @param {number} count @param {number[]} cell @param {number[][]} range */
-const panelOf = (components, count, cell, range) => ({
-  ...{ components, axes: [...components].reverse(), start: 0, listed: 0, count, cell },
-  ...{ levels: /** @type {number[]} */ ([]), range },
-});
-
-/** What a fit adds. @param {PageData} data @param {FitState} state as it is shown @param {Described} said in that order @param {PageLook} look @returns {Part & {pictures?: ReturnType<typeof pictures>}} */
-export function fitPart(data, state, said, look) {
-  const { n, names, shape, d } = data;
-  const { K, L, active, scores: all, membership } = said;
-  const slots = new Uint8Array(n * L);
-  const values = new Float32Array(n * L);
-  for (let i = 0, at = 0; i < n; i += 1)
-    for (let k = 0; k < K; k += 1)
-      if (active[i * K + k]) {
-        slots[at] = k;
-        values[at] = all[i * K + k];
-        at += 1;
-      }
-  const sizes = values.map(Math.abs);
-  const largest = sizes.reduce((a, b) => Math.max(a, b), 0);
-  const unit = Math.min(largest, 4 * quantile(sizes, 0.999)) / FULL || largest / FULL || 1;
-  const scores = Int16Array.from(values, (v) =>
-    Math.max(-FULL, Math.min(FULL, Math.round(v / unit))),
-  );
-  const usage = { n, K, L, slots, values, order: spreadOrder(n) };
-  const layouts = layoutsOf(usage);
-  const certainty = quantity(membership, 'Certainty', look);
-  const component = (/** @type {number} */ k) => {
-    const weights = names?.map((name, j) => /** @type {const} */ ([name, state.W[j * K + k]]));
-    const strongest = weights?.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 4) ?? [];
-    const columns = strongest.map(([name, weight]) => [name, weight / Math.abs(strongest[0][1])]);
-    const tau2 = state.latent[k];
-    const spread = Math.sqrt((tau2 * state.noise) / (tau2 + state.noise));
-    return { number: k + 1, columns, spread };
-  };
-  const drawn = shape && d > 0 ? pictures(data, state, look) : undefined;
-  const meta = {
-    components: Array.from({ length: K }, (_, k) => component(k)),
-    ...{ n_active: L, most_used: L, score_unit: unit, component_pictures: drawn?.header },
-    ...{
-      first: layouts.first,
-      layouts: layouts.meta,
-      colourings: { certainty: certainty.colouring },
-    },
-  };
-  const buffers = {
-    ...{ components: slots, scores, 'codes.certainty': certainty.codes, ...layouts.buffers },
-    doubt: Uint8Array.from(membership, (share) => Math.round(255 * share)),
-  };
-  return { meta: /** @type {any} */ (meta), buffers, pictures: drawn };
+function panelOf(components, count, cell, range) {
+  const axes = [...components].reverse();
+  return { components, axes, start: 0, listed: 0, count, cell, levels: [], range };
 }
 
-/** @typedef {{n: number, K: number, L: number, slots: Uint8Array, values: Float32Array, order: Uint32Array}} Usage */
+/** What a fit adds. @param {PageData} data @param {FitState} state as it is shown @param {Described} said @param {PageLook} look @returns {Part & {pictures?: ReturnType<typeof pictures>}} */
+export function fitPart({ n, names, shape }, state, said, look) {
+  const { K, L, active, membership } = said;
+  const [slots, values] = [new Uint8Array(n * L), new Float32Array(n * L)];
+  for (let from = 0, at = 0; from < n * K; from += 1) {
+    if (!active[from]) continue;
+    slots[at] = from % K;
+    values[at] = said.scores[from];
+    at += 1;
+  }
+  const sizes = values.map(Math.abs);
+  const [, most] = endsOf(sizes, 0);
+  const unit = (Math.min(most, 4 * endsOf(sizes, 0.001)[1]) || most || FULL) / FULL;
+  const scores = Int16Array.from(values, (v) => clamp(Math.round(v / unit), -FULL, FULL));
+  const { first, layouts, order } = layoutsOf({ n, K, L, slots, values, rows: spreadOrder(n) });
+  const { codes, colouring } = quantity(membership, 'Certainty', look);
+  const components = Array.from(state.latent, (tau2, k) => {
+    const weights = names?.map((name, j) => ({ name, weight: state.W[j * K + k] })) ?? [];
+    weights.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)).splice(4);
+    const columns = weights.map(({ name, weight }) => [name, weight / Math.abs(weights[0].weight)]);
+    return {
+      number: k + 1,
+      columns,
+      spread: Math.sqrt((tau2 * state.noise) / (tau2 + state.noise)),
+    };
+  });
+  const drawn = shape ? pictures(shape, state, look) : undefined;
+  const sized = { n_active: L, most_used: L, score_unit: unit, first, layouts };
+  const meta = { ...sized, components, component_pictures: drawn?.header };
+  const orders = { 'order.subspaces': order, 'order.pairs': new Uint32Array(0) };
+  const doubt = Uint8Array.from(membership, (share) => Math.round(255 * share));
+  const buffers = { components: slots, scores, doubt, 'codes.certainty': codes, ...orders };
+  return { meta: { ...meta, colourings: { certainty: colouring } }, buffers, pictures: drawn };
+}
+
+/** @typedef {{n: number, K: number, L: number, slots: Uint8Array, values: Float32Array, rows: Uint32Array}} Usage */
 
 /** @param {Usage} usage */
 function layoutsOf(usage) {
-  const { L } = usage;
-  const pairs = L > 1 ? triangle(usage) : null;
-  if (L === 2) {
-    const title = 'Subspaces';
-    const meta = { subspaces: { ...pairs, title } };
-    return { first: 'subspaces', meta, buffers: { 'order.subspaces': new Uint32Array(0) } };
+  const pairs = usage.L > 1 ? triangle(usage) : undefined;
+  if (usage.L === 2) {
+    const layouts = { subspaces: { ...pairs, title: 'Subspaces' } };
+    return { first: 'subspaces', layouts, order: new Uint32Array(0) };
   }
-  const { order, ...header } = grid(usage);
-  const buffers = { 'order.subspaces': order, 'order.pairs': new Uint32Array(0) };
-  const many = header.panels.length + (header.other?.subspaces ?? 0) > AT_FIRST;
-  const meta = { subspaces: header, ...(pairs && { pairs }) };
-  return { first: many && pairs ? 'pairs' : 'subspaces', meta, buffers };
+  const { order, in_use, ...subspaces } = grid(usage);
+  const first = in_use > AT_FIRST && pairs ? 'pairs' : 'subspaces';
+  return { first, layouts: { subspaces, ...(pairs && { pairs }) }, order };
 }
 
 /** Panels of pairs, whose rows the canvas finds. @param {Usage} usage */
-function triangle({ n, K, L, slots, values, order }) {
+function triangle({ n, K, L, slots, values, rows }) {
   const each = (L * (L - 1)) / 2;
   const most = Math.min(n, Math.floor(MOST_POINTS / each));
   const counts = new Uint32Array(K * K);
-  for (let t = 0; t < most; t += 1)
-    for (let a = order[t] * L, end = a + L; a < end; a += 1)
+  for (const row of rows.subarray(0, most))
+    for (let a = row * L, end = a + L; a < end; a += 1)
       for (let b = a + 1; b < end; b += 1) counts[slots[a] * K + slots[b]] += 1;
   const ranges = Array.from({ length: K }, (_, k) =>
-    tails(values.filter((_, at) => slots[at] === k)),
+    tails(values.filter((__, at) => slots[at] === k)),
   );
-  const used = Array.from(counts.keys()).filter((code) => counts[code]);
+  const used = [...counts.keys()].filter((code) => counts[code]);
   const panels = used.map((code) => {
     const [a, b] = [Math.floor(code / K), code % K];
     return panelOf([a, b], counts[code], [b, a], [ranges[b], ranges[a]]);
   });
   const drawn = most < n && { drawn: { rows: most, points: most * each, of: n * each } };
-  return { kind: 'triangle', title: 'Pairs', spacing: SPACING, panels, ...drawn };
+  return { kind: 'triangle', title: 'Pairs', spacing, panels, ...drawn };
 }
 
 /** A panel for each set of components, those beyond the fullest gathered. @param {Usage} usage */
-function grid({ L, slots, values, order }) {
+function grid({ L, slots, values, rows }) {
   /** @type {Map<string, number[]>} */ const found = new Map();
-  for (const row of order) {
-    const key = String.fromCharCode(...slots.subarray(row * L, row * L + L));
-    const rows = found.get(key);
-    if (rows) rows.push(row);
-    else found.set(key, [row]);
+  for (const row of rows) {
+    const key = slots.subarray(row * L, row * L + L).join();
+    found.set(key, found.get(key) ?? []);
+    found.get(key)?.push(row);
   }
-  const sets = [...found].sort((a, b) => b[1].length - a[1].length || (a[0] < b[0] ? -1 : 1));
-  const kept = sets.slice(0, MOST_PANELS);
-  const most = kept[0][1].length;
-  const supports = kept.map(([key]) => [...key].map((letter) => letter.charCodeAt(0)));
-  const places = L > 1 ? arrange(supports) : [];
+  const sets = [...found].map(([key, own]) => ({ support: key.split(',').map(Number), own }));
+  sets.sort((a, b) => b.own.length - a.own.length);
+  const places = arrange(sets.slice(0, MOST_PANELS).map(({ support }) => support));
   let start = 0;
-  const panels = kept.map(([, rows], p) => {
-    const columns = supports[p].map((_, slot) =>
-      Float32Array.from(rows, (row) => values[row * L + slot]),
-    );
+  const panels = places.map((place, p) => {
+    const { support, own } = sets[p];
+    const columns = support.map((_, slot) => own.map((row) => values[row * L + slot]));
     const power = columns.map((column) => column.reduce((sum, v) => sum + v * v, 0));
     const axes = [...power.keys()].sort((a, b) => power[b] - power[a]).slice(0, 2);
     const range = [...axes.map((slot) => tails(columns[slot])), [-1, 1]].slice(0, 2);
-    const panel = {
-      ...panelOf(supports[p], rows.length, places[p] ?? [0, p], range),
-      ...{ axes: axes.map((slot) => supports[p][slot]), start, listed: rows.length },
-      size: 0.8 + 0.2 * (rows.length / most) ** 0.4,
-    };
-    start += rows.length;
-    return panel;
+    const panel = panelOf(support, own.length, L > 1 ? place : [0, p], range);
+    const size = 0.8 + 0.2 * (own.length / sets[0].own.length) ** 0.4;
+    start += own.length;
+    const listed = { axes: axes.map((slot) => support[slot]), start: start - own.length };
+    return { ...panel, ...listed, listed: own.length, size };
   });
-  const gathered = sets.length - kept.length;
-  const count = order.length - start;
+  const gathered = sets.length - panels.length;
+  const other = gathered && { other: { subspaces: gathered, start, count: rows.length - start } };
+  const header = { kind: L > 1 ? 'grid' : 'strips', title: 'Subspaces', spacing, panels, ...other };
   return {
-    ...{ kind: L > 1 ? 'grid' : 'strips', title: 'Subspaces', spacing: SPACING, panels },
-    ...(gathered && { other: { subspaces: gathered, start, count } }),
-    order: Uint32Array.from(sets.flatMap(([, rows]) => rows)),
+    ...header,
+    in_use: sets.length,
+    order: Uint32Array.from(sets.flatMap(({ own }) => own)),
   };
 }
 
@@ -330,15 +282,15 @@ function arrange(supports) {
   const lines = Math.ceil(supports.length / columns);
   const far = (/** @type {number} */ at) =>
     Math.hypot((at % columns) - (columns - 1) / 2, Math.floor(at / columns) - (lines - 1) / 2);
-  const spots = Array.from({ length: columns * lines }, (_, at) => at);
+  const spots = Array.from({ length: columns * lines }, (_, at) => at).sort(
+    (a, b) => far(a) - far(b),
+  );
   const left = new Set(supports.keys());
   /** @type {number[]} */ const holder = [];
   /** @type {number[][]} */ const places = [];
-  for (const at of spots.sort((a, b) => far(a) - far(b)).slice(0, supports.length)) {
+  for (const at of spots.slice(0, supports.length)) {
     const sides = [at % columns ? at - 1 : -1, (at + 1) % columns ? at + 1 : -1];
-    const near = [...sides, at - columns, at + columns].flatMap(
-      (side) => supports[holder[side]] ?? [],
-    );
+    const near = [...sides, at - columns, at + columns].flatMap((i) => supports[holder[i]] ?? []);
     const worth = (/** @type {number} */ p) =>
       near.filter((k) => supports[p].includes(k)).length - p / supports.length;
     const best = [...left].reduce((p, q) => (worth(q) > worth(p) ? q : p));
