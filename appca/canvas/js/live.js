@@ -7,7 +7,7 @@ import { button, element, mapped, ofBase64 } from './parts/dom.js';
 const textOf = (/** @type {string} */ id) => document.getElementById(id)?.textContent ?? '';
 const script = new Blob([textOf('worker')], { type: 'text/javascript' });
 const worker = new Worker(URL.createObjectURL(script));
-const { values, look, labels, ...digits } = JSON.parse(textOf('data'));
+const { values, look, ...digits } = JSON.parse(textOf('data'));
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
 const size = { k: 4, l: 2, latent: 'shared' };
@@ -151,10 +151,6 @@ addEventListener('drop', (event) => {
 });
 dark.addEventListener('change', () => canvas?.update({ options: { theme: theme() } }));
 theme();
-const classes = labels.map((/** @type {any} */ label) => ({
-  ...label,
-  codes: Uint8Array.from(label.codes),
-}));
-const data = { ...digits, labels: classes, values: ofBase64(values) };
+const data = { ...digits, values: ofBase64(values) };
 worker.postMessage({ kind: 'look', look });
 worker.postMessage({ kind: 'open', data, size });

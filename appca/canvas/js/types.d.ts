@@ -203,37 +203,30 @@ type Act = { label: string; key?: string; run: () => void };
 
 type Values = Float64Array | Float32Array | Uint8Array;
 type Latent = 'shared' | 'component';
-/** Rows: `factor` times values, about their mean; `total` and `features` count what coordinates leave out. */
-interface Matrix {
-  values: Values; n: number; d: number; factor: number;
-  origin: Float64Array; total: number; features: number;
-}
+/** Rows: `factor` times values, about their mean; `total`, `features` count what coordinates lack. */
+type Matrix = {
+  values: Values; n: number; d: number; factor: number; origin: Float64Array;
+  total: number; features: number;
+};
 /** W is d x K; the mean is that of the rows less W shift. */
-interface FitState { W: Float64Array; shift: Float64Array; latent: Float64Array; noise: number }
-interface Sums {
-  value: number; // log-likelihood, nats
-  A: Float64Array; sum: Float64Array; second: Float64Array; used: Float64Array;
-}
+type FitState = { W: Float64Array; shift: Float64Array; latent: Float64Array; noise: number };
+/** Log-likelihood in nats, and sums over rows. */
+type Sums = { value: number } & Record<'A' | 'sum' | 'second' | 'used', Float64Array>;
 type Step = { value: number; state: FitState; next: FitState };
-/** By row; n x K are scores, 0 where a row does not use a component, active and inclusion. */
-interface Described {
-  scores: Float32Array; active: Uint8Array; inclusion: Float32Array; membership: Float32Array;
-  density: Float64Array; error: Float32Array; variance: Float64Array; K: number; L: number;
-}
-
-/** A data set of the page; values are divided by `divide`, or of a table standardised. */
-interface PageData {
-  name: string; values: Values; n: number; d: number; divide: number;
+/** By row; scores, active and inclusion are n x K. */
+type Described = { active: Uint8Array; K: number; L: number } & Record<
+  'scores' | 'inclusion' | 'membership' | 'error', Float32Array> &
+  Record<'density' | 'variance', Float64Array>;
+/** A data set of the page; values are divided by `divide`, a table is standardised from `raw`. */
+type PageData = {
+  name: string; values: Values; n: number; d: number; divide: number; note: string;
   shape: number[] | null; names: string[] | null; ids: string[] | null;
-  labels: { name: string; names: string[]; codes: Uint8Array | Uint16Array }[];
-  provenance: Record<string, unknown>; note: string;
-  raw?: Values; offset?: Float64Array; scale?: Float64Array; // of a table before it was standardised
-}
-/** Colours, as appca/plots has them. */
-interface PageLook {
-  few: string[]; many: string[]; shapes: string[]; ramp: string[]; missing: string;
-  light: number[][]; dark: number[][]; settings: Record<string, unknown>; // of a fit by default
-}
+  labels: { name: string; names: string[]; codes: ArrayLike<number> }[];
+  provenance: object; raw?: Values; offset?: Float64Array; scale?: Float64Array;
+};
+/** Colours, as appca/plots has them, and settings of a fit by default. */
+type PageLook = Record<'few' | 'many' | 'shapes' | 'ramp', string[]> &
+  Record<'light' | 'dark', number[][]> & { missing: string; settings: object };
 
 type Actions = import('./input/actions.js').Actions;
 type Gpu = import('./gl/gpu.js').Gpu;

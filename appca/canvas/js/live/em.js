@@ -4,19 +4,15 @@ import { clamp } from '../layout/geometry.js';
 
 const FLOOR = 1e-8; // of the mean feature variance, the least noise variance
 const LEAST = 1e-50; // smaller weights count as 0: products would be denormal
-const MOST_CHANGE = Math.E; // of a variance by momentum
-const WINDOW = 10;
-const WELL_CONDITIONED = 1e-6;
+const [MOST_CHANGE, WELL_CONDITIONED, WINDOW, ANNEALED] = [Math.E, 1e-6, 10, 30];
 
 /** @param {Values} values n x d, row by row @param {number} n @param {number} d @param {number} [factor] @returns {Matrix} */
 export function rowsOf(values, n, d, factor = 1) {
   const origin = new Float64Array(d);
-  for (let i = 0, at = 0; i < n; i += 1)
-    for (let j = 0; j < d; j += 1, at += 1) origin[j] += values[at];
-  for (let j = 0; j < d; j += 1) origin[j] *= factor / n;
   let total = 0;
-  for (let i = 0, at = 0; i < n; i += 1)
-    for (let j = 0; j < d; j += 1, at += 1) total += (factor * values[at] - origin[j]) ** 2;
+  for (let at = 0; at < n * d; at += 1) origin[at % d] += values[at];
+  for (let j = 0; j < d; j += 1) origin[j] *= factor / n;
+  for (let at = 0; at < n * d; at += 1) total += (factor * values[at] - origin[at % d]) ** 2;
   return { values, n, d, factor, origin, total, features: d };
 }
 
@@ -128,18 +124,13 @@ export function times(rows, W, K) {
 /** Y' S about the origin, d x K. @param {Matrix} rows @param {Float64Array} S n x K @param {number} K */
 function transposed(rows, S, K) {
   const { width, load, add } = productsOf(rows, K);
-  const A = new Float64Array(rows.d * width);
-  const s = new Float64Array(width);
+  const [A, s, sum] = [rows.d * width, width, K].map((length) => new Float64Array(length));
   for (let i = 0; i < rows.n; i += 1) {
+    for (let k = 0; k < K; k += 1) sum[k] += s[k] = S[i * K + k];
     load(i);
-    s.set(S.subarray(i * K, (i + 1) * K));
     add(A, s);
   }
-  return centred(
-    resized(A, width, K),
-    rows,
-    product(new Float64Array(rows.n).fill(1), S, rows.n, K),
-  );
+  return centred(resized(A, width, K), rows, sum);
 }
 
 /** @param {Float64Array} A @param {Matrix} rows @param {Float64Array} sum */
@@ -223,21 +214,16 @@ function orthonormal(A, K) {
 /** Orthonormal W of largest tr(W'A): U V' of A = U S V'; of deficient A the one nearest to `previous`. @param {Float64Array} A d x K @param {number} K @param {Float64Array} [previous] */
 export function polar(A, K, previous) {
   const { values, vectors: V } = eigen(gram(A, A, K, K), K);
-  const whole = values.findIndex((value) => !(value > WELL_CONDITIONED * values[0]));
-  if (whole < 0) {
+  if (values[K - 1] > WELL_CONDITIONED * values[0]) {
     const scaled = V.map((v, at) => v / Math.sqrt(values[at % K]));
-    const R = product(scaled, transpose(V, K), K, K);
-    const W = product(A, R, K, K);
+    const W = product(A, product(scaled, transpose(V, K), K, K), K, K);
     const G = gram(W, W, K, K).map((g, at) => (at % (K + 1) ? 0 : 1.5) - 0.5 * g);
     return product(W, G, K, K); // orthonormal to rounding
   }
   const U = orthonormal(product(A, V, K, K), K); // falling lengths, so the leading ones are exact
   const free = previous ? product(previous, V, K, K) : normal(A.length, 2);
-  for (let k = 0; k < K; k += 1) {
-    let there = false;
-    for (let at = k; at < U.length; at += K) there ||= U[at] !== 0;
-    if (!there) for (let at = k; at < U.length; at += K) U[at] = free[at];
-  }
+  const size = gram(U, U, K, K);
+  U.forEach((_, at) => size[(at % K) * (K + 1)] || (U[at] = free[at]));
   return product(orthonormal(U, K), transpose(V, K), K, K);
 }
 
@@ -407,8 +393,6 @@ export function* climb(path, rows, how = {}) {
   return { ...step, values };
 }
 
-const ANNEALED = 30; // steps from 0.001 to 1
-
 /** The state after EM with logits times a rising number. @param {FitState} state @param {Matrix} rows @param {number} L @param {Latent} latent */
 export function* annealed(state, rows, L, latent) {
   for (let i = 0; i < ANNEALED; i += 1) {
@@ -431,7 +415,7 @@ export function firstState(rows, W, K, L, latent) {
     }
   const all = added(captured);
   const [spare, floor] = [n * (features - L), floorOf(rows)];
-  const noise = Math.max(spare ? (total - all) / spare : all / (2 * n * L), floor);
+  const noise = Math.max(spare ? (total - all) / spare : 0, floor);
   const own = captured.map((one, k) =>
     latent === 'shared' ? all / (n * L) : one / (used[k] || 1),
   );
@@ -445,16 +429,8 @@ export function topOf(a, L) {
   return order.slice(0, L).sort((i, j) => i - j);
 }
 
-/** The maximum at L = K: Tipping and Bishop (1999). @param {Matrix} rows @param {number} K @param {Latent} latent @returns {FitState} */
-export function closedForm(rows, K, latent) {
-  const { V, values } = principal(rows, K);
-  const [spare, floor] = [rows.features - K, floorOf(rows)];
-  const left = rows.total / rows.n - added(values);
-  const noise = Math.max(spare ? left / spare : 0, floor);
-  let tau2 = values.map((value) => Math.max(value - noise, floor));
-  if (latent === 'shared') tau2 = tau2.fill(added(tau2) / K);
-  return { W: V, shift: new Float64Array(K), latent: tau2, noise };
-}
+/** The maximum at L = K: Tipping and Bishop (1999). @param {Matrix} rows @param {number} K @param {Latent} latent */
+export const closedForm = (rows, K, latent) => firstState(rows, principal(rows, K).V, K, K, latent);
 
 const DIRECT = 96; // features up to which the covariance is decomposed whole
 const [ROUNDS, EXTRA] = [4, 8];

@@ -27,7 +27,7 @@ function labelOf(name, column) {
   const names = [...new Set(column)].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   const place = new Map(names.map((text, code) => [text, code]));
   const codes = Uint16Array.from(column, (text) => place.get(text) ?? 0);
-  return { name, names, codes: names.length < 255 ? Uint8Array.from(codes) : codes };
+  return { name, names, codes };
 }
 
 /** Cells by line; quotes may hold separators and line breaks. @param {string} text @param {string} separator */
@@ -136,14 +136,14 @@ function arrayOf(name, values, [n, ...shape]) {
 /** @param {File} file */
 async function pixelsOf(file) {
   const bitmap = await createImageBitmap(file).catch(() => refuse(file.name, 'it is damaged.'));
-  const scale = Math.min(1, SIDE / Math.max(bitmap.width, bitmap.height));
-  const [w, h] = [bitmap.width, bitmap.height].map((side) => Math.max(1, Math.round(side * scale)));
-  const context = new OffscreenCanvas(w, h).getContext('2d', { willReadFrequently: true });
-  if (!context) return refuse(file.name, 'this browser cannot draw here.');
+  const sides = [bitmap.width, bitmap.height];
+  const scale = Math.min(1, SIDE / Math.max(...sides));
+  const [w, h] = sides.map((side) => Math.max(1, Math.round(side * scale)));
+  const context = /** @type {any} */ (new OffscreenCanvas(w, h).getContext('2d'));
   context.fillStyle = '#fff'; // behind transparent ink
   context.fillRect(0, 0, w, h);
   context.drawImage(bitmap, 0, 0, w, h);
-  return context.getImageData(0, 0, w, h);
+  return /** @type {ImageData} */ (context.getImageData(0, 0, w, h));
 }
 
 /** @param {File[]} files */
@@ -152,18 +152,29 @@ async function readImages(files) {
   const [{ width: w, height: h }] = drawn;
   const odd = drawn.findIndex(({ width, height }) => width !== w || height !== h);
   if (odd > 0) refuse(files[odd].name, 'its shape differs from the first image’s.');
-  const isGrey = (/** @type {ImageData} */ { data }) =>
-    data.every((value, at) => at % 4 === 3 || value === data[at - (at % 4)]);
-  const shape = drawn.every(isGrey) ? [h, w] : [h, w, 3];
-  const [n, d, channels] = [files.length, h * w * (shape[2] ?? 1), shape[2] ?? 1];
-  const values = Uint8Array.from({ length: n * d }, (_, at) => {
-    const j = at % d;
-    return drawn[Math.floor(at / d)].data[4 * Math.floor(j / channels) + (j % channels)];
-  });
-  const names = files.map(({ name }) => name);
-  const ids = new Set(names).size === n ? names : null;
+  const isGrey = drawn.every(({ data }) =>
+    data.every((v, at) => at % 4 > 2 || v === data[at & ~3]),
+  );
+  const [n, channels] = [files.length, isGrey ? 1 : 3];
+  const d = h * w * channels;
+  const values = new Uint8Array(n * d);
+  drawn.forEach(({ data }, i) =>
+    values.set(
+      data.filter((_, at) => at % 4 < channels),
+      i * d,
+    ),
+  );
+  const ids = files.map((file) => file.name);
   const note = `${n} images, read as ${w} × ${h} pixels.`;
-  return dataOf({ name: `${n} images`, values, n, d, shape, divide: 255, ids, note });
+  const known = {
+    name: `${n} images`,
+    values,
+    n,
+    d,
+    shape: isGrey ? [h, w] : [h, w, 3],
+    divide: 255,
+  };
+  return dataOf({ ...known, note, ids: new Set(ids).size === n ? ids : null });
 }
 
 /** Read what was dropped: a table or array, perhaps with MNIST's labels, or images. @param {File[]} files @returns {Promise<PageData>} */
@@ -211,29 +222,23 @@ function standardised(data) {
 /** Projections as CSV. @param {Whole} whole @returns {BlobPart[]} */
 export function tableOf({ data: { n, ids, labels }, said, selected }) {
   const { K, active, scores, membership } = said;
-  const numbers = Array.from({ length: K }, (_, k) => k);
+  const numbers = [...Array(K).keys()];
   const quoted = (/** @type {string} */ text) =>
     /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  const head = [
-    'id',
-    ...labels.map(({ name }) => name),
-    ...numbers.map((k) => `component ${k + 1}`),
-  ];
-  const lines = membership.reduce(
-    (all, certain, i) => {
-      const classes = labels.map(({ names, codes }) => names[codes[i]]);
-      const own = numbers.map((k) => (active[i * K + k] ? scores[i * K + k].toPrecision(7) : ''));
-      all.push([ids?.[i] ?? `${i}`, ...classes, ...own, certain.toFixed(4), `${selected[i]}`]);
-      return all;
-    },
-    [[...head, 'certainty', 'selected']],
-  );
-  return [
-    lines
-      .slice(0, n + 1)
-      .map((line) => `${line.map(quoted).join(',')}\n`)
-      .join(''),
-  ];
+  const titles = [...labels.map(({ name }) => name), ...numbers.map((k) => `component ${k + 1}`)];
+  const lines = [['id', ...titles, 'certainty', 'selected']];
+  for (let i = 0; i < n; i += 1) {
+    const classes = labels.map(({ names, codes }) => names[codes[i]]);
+    const own = numbers.map((k) => (active[i * K + k] ? scores[i * K + k].toPrecision(7) : ''));
+    lines.push([
+      ids?.[i] ?? `${i}`,
+      ...classes,
+      ...own,
+      membership[i].toFixed(4),
+      `${selected[i]}`,
+    ]);
+  }
+  return lines.map((line) => `${line.map(quoted).join(',')}\n`);
 }
 
 /** @type {Record<string, string>} */
@@ -275,21 +280,20 @@ function crc(bytes) {
   return ~sum;
 }
 
-/** Whole numbers of two or four bytes, as "2:20 4:7". @param {string} fields */
-const binary = (fields) =>
-  Uint8Array.from(
-    fields.split(' ').flatMap((field) => {
-      const [wide, value] = field.split(':').map(Number);
-      return Array.from({ length: wide }, (_, i) => (value >>> (8 * i)) & 255);
-    }),
+/** Whole numbers of two or four bytes, as "2:20 4:7". @param {string} text */
+function binary(text) {
+  const fields = text.split(' ').map((field) => field.split(':').map(Number));
+  return Uint8Array.from(
+    fields.flatMap(([wide, value]) => [0, 8, 16, 24].slice(0, wide).map((bits) => value >>> bits)),
   );
+}
 
 /** A zip whose members are as they are. @param {[string, Uint8Array][]} members */
 function zip(members) {
   const [parts, central] = [/** @type {Uint8Array[]} */ ([]), /** @type {Uint8Array[]} */ ([])];
   let at = 0;
   for (const [name, bytes] of members) {
-    const title = new TextEncoder().encode(name);
+    const title = new TextEncoder().encode(`${name}`);
     const size = `4:${crc(bytes)} 4:${bytes.length} 4:${bytes.length} 2:${title.length} 2:0`;
     const about = `2:20 2:2048 2:0 2:0 2:33 ${size}`;
     parts.push(binary(`4:${0x04034b50} ${about}`), title, bytes);
@@ -319,72 +323,75 @@ async function sha256(parts) {
   return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Keys in order, as names of settings are made. @param {Record<string, any>} settings */
-const sorted = (settings) => Object.fromEntries(Object.entries(settings).sort());
-
 /** A session file with data, fit and selection, as appca/runs/session.py reads it. @param {Whole} whole @returns {Promise<any[]>} */
 export async function sessionOf({ data, origin, state, said, latent, selected, look }) {
   const { n, d, divide, shape, names, labels, provenance, name } = data;
-  const { K, L, scores, active } = said;
-  const [matrix, pre] = [data.raw ?? data.values, shape ? divide : 1];
+  const { K, L, scores, active, density } = said;
+  const [matrix, pre, zeros] = [data.raw ?? data.values, shape ? divide : 1, new Float64Array(d)];
   const ids = data.ids ?? Array.from({ length: n }, (_, i) => `${i}`);
   const columns = labels.map((label) => Array.from(label.codes, (code) => label.names[code]));
   const titles = labels.map((label) => label.name);
   const about = { image_shape: shape, feature_names: names, labels: titles };
   const header = python({ shape: [n, d], dtype: KINDS[matrix.constructor.name], ...about });
-  const texts = [ids, ...columns].map((column) => python(column));
-  const digest = await sha256([header, matrix, ...texts]);
-  const scaled = { centre: !shape, divide: pre, pca: null, scale: shape ? 'none' : 'feature' };
+  const dataset = await sha256([
+    header,
+    matrix,
+    ...[ids, ...columns].map((column) => python(column)),
+  ]);
   const sizes = { n_components: K, n_active: L, latent_variance: latent };
-  const parameters = sorted({ ...look.settings, ...sizes });
-  const fixed = { dataset: digest, model: 'aPPCA', parameters };
-  const config = { ...fixed, preprocessing: scaled, stopped_at: null };
-  const id = (await sha256([python(config, ',', ':')])).slice(0, 12);
-  const value = said.density.reduce((sum, one) => sum + one, 0);
-  const facts = { n_iter: 1, stop_reason: 'fitted in a browser', log_likelihood: value };
-  const exact = { likelihood: 'exact', likelihood_error: 0, n_rows: n, n_features: d };
-  const info = { ...facts, ...exact, versions: {}, seconds: 0, stopped_at: null };
+  const scaled = { centre: !shape, divide: pre, pca: null, scale: shape ? 'none' : 'feature' };
+  const parameters = Object.fromEntries(Object.entries({ ...look.settings, ...sizes }).sort());
+  const config = { dataset, model: 'aPPCA', parameters, preprocessing: scaled, stopped_at: null };
+  const opened = (await sha256([python(config, ',', ':')])).slice(0, 12); // the name of these settings
+  const value = density.reduce((sum, one) => sum + one, 0);
   const numbers = [...Array(K).keys()];
-  const shown = { names: Array(K).fill(''), rows: numbers, turned: Array(K).fill(1) };
+  const info = {
+    ...{ n_iter: 1, stop_reason: 'fitted in a browser', log_likelihood: value, n_rows: n },
+    ...{ likelihood: 'exact', likelihood_error: 0, n_features: d, versions: {}, seconds: 0 },
+  };
+  const components = { names: Array(K).fill(''), rows: numbers, turned: Array(K).fill(1) };
+  const run = { config, info: { ...info, stopped_at: null }, name: null, components };
   const moved = product(state.W, state.shift, K, 1);
-  const sum = (/** @type {ArrayLike<number>} */ of, /** @type {number} */ k, power = 1) => {
-    let all = 0;
-    for (let at = k; at < n * K; at += K) all += of[at] ** power;
-    return all;
-  };
-  const scale = numbers.map((k) => Math.sqrt(sum(scores, k, 2) / (sum(active, k) || 1)) || 1);
-  const ones = new Float64Array(d).fill(1);
-  /** @type {[string, ArrayBufferView, number[]][]} */ const arrays = [
-    ['components', transpose(state.W, K), [K, d]],
-    ['mean', origin.map((one, j) => one - moved[j]), [d]],
-    ['noise_variance', Float64Array.of(state.noise), []],
-    ['latent_variance', state.latent, [K]],
-    ['explained_variance', said.variance, [K]],
-    ['scale', Float64Array.from(scale), [K]],
-    ['n_active', BigInt64Array.of(BigInt(L)), []],
-    ['log_likelihoods', Float64Array.of(value), [1]],
-    ['pre_divide', Float64Array.of(pre), []],
-    ['pre_offset', data.offset ?? new Float64Array(d), [d]],
-    ['pre_scale', data.scale ?? ones, [d]],
-    ['scores', scores, [n, K]],
-    ['inclusion', said.inclusion, [n, K]],
-    ['membership', said.membership, [n]],
-    ['error', said.error, [n]],
-    ['log_likelihood_rows', said.density, [n]],
+  const scale = numbers.map((k) => {
+    const own = scores.filter((_, at) => at % K === k && active[at]);
+    return Math.sqrt(own.reduce((sum, score) => sum + score * score, 0) / own.length) || 1;
+  });
+  const mean = origin.map((one, j) => one - moved[j]);
+  const [pre_offset, pre_scale] = [data.offset ?? zeros, data.scale ?? zeros.map(() => 1)];
+  const one = (/** @type {number} */ number) => Float64Array.of(number);
+  const of_k = { latent_variance: state.latent, explained_variance: said.variance };
+  const { inclusion, membership, error } = said;
+  /** @type {[number[], Record<string, ArrayBufferView>][]} */ const arrays = [
+    [[K, d], { components: transpose(state.W, K) }],
+    [[d], { mean, pre_offset, pre_scale }],
+    [[K], { ...of_k, scale: Float64Array.from(scale) }],
+    [
+      [],
+      {
+        noise_variance: one(state.noise),
+        pre_divide: one(pre),
+        n_active: BigInt64Array.of(BigInt(L)),
+      },
+    ],
+    [[1], { log_likelihoods: one(value) }],
+    [[n, K], { scores, inclusion }],
+    [[n], { membership, error, log_likelihood_rows: density }],
   ];
-  const contents = {
-    ...{ format: 'appca session', version: 1, versions: {}, selections: [], opened: id },
-    dataset: { name, ...about, provenance, digest, included: true },
-    runs: [{ config, info, name: null, components: shown }],
-  };
+  const members = arrays.flatMap(([sides, own]) =>
+    Object.entries(own).map(([key, array]) => file(`runs/0/${key}`, npy(array, sides))),
+  );
+  const described = { name, ...about, provenance, digest: dataset, included: true };
+  const kind = { format: 'appca session', version: 1, versions: {} };
+  const contents = { ...kind, dataset: described, runs: [run], selections: [], opened };
+  const chosen = selected.includes(1);
   return zip([
     ['session.json', new TextEncoder().encode(JSON.stringify(contents))],
     ['data/matrix.npy', npy(matrix, [n, d])],
     ['data/ids.npy', npyOfTexts(ids)],
     ...columns.map((column, i) => file(`data/label_${i}`, npyOfTexts(column))),
-    ...arrays.map(([key, array, sides]) => file(`runs/0/${key}`, npy(array, sides))),
+    ...members,
     file('runs/0/active', npy(active, [n, K], '|b1')),
-    ...(selected.includes(1) ? [file('selections/selected', npy(selected, [n], '|b1'))] : []),
+    ...(chosen ? [file('selections/selected', npy(selected, [n], '|b1'))] : []),
   ]);
 }
 

@@ -63,7 +63,8 @@ export function rowsPart(data, scores, look) {
     const table = [...classes.map((_, code) => colours[code % colours.length]), look.missing];
     const shapes = many && [...table.keys()].map((code) => look.shapes[Math.floor(code / 10) % 5]);
     const [key, buffer] = [`label:${name}`, `hover.${i}`];
-    buffers[`codes.${key}`] = buffers[buffer] = codes;
+    const Codes = classes.length < 255 ? Uint8Array : Uint16Array;
+    buffers[`codes.${key}`] = buffers[buffer] = Codes.from(codes);
     const about = { kind: 'category', title: name, names: classes };
     meta.colourings[key] = { ...about, table, ...(shapes && { shapes }) };
     return { ...about, buffer };
