@@ -55,7 +55,8 @@ def live_page() -> bytes:
         ],
         "provenance": dataset.provenance,
         "note": note,
-        "look": look | {"missing": style.MISSING, "light": LIGHT, "dark": DARK}
+        "look": look
+        | {"missing": style.MISSING, "light": LIGHT, "dark": DARK}
         | {"settings": defaults("aPPCA")},
     }
     code = closed_bundle(JS / "live" / "worker.js")

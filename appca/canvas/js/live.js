@@ -120,30 +120,44 @@ function read(files) {
   worker.postMessage({ kind: 'files', files: [...files], size });
 }
 
-/** @param {'csv' | 'session'} what @param {string} ending */
-async function save(what, ending) {
+/** @param {string} what */
+async function save(what) {
   const selected = Uint8Array.from(canvas?.stage.rows.flags ?? [], (flags) => flags & 1);
   const { parts } = await ask('save', { what, selected });
   const href = URL.createObjectURL(new Blob(parts));
-  element('a', '', { href, download: document.title + ending }).click();
+  element('a', '', { href, download: `${document.title}.${what}` }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
 
-const take = () => read(picker.files);
+const take = () => {
+  read(picker.files);
+  picker.value = ''; // so that the same file can be read again
+};
 const picker = element('input', '', { type: 'file', multiple: '', hidden: '', change: take });
-const choose = () => want({ latent: variance.value });
-const variance = element('select', '', { 'aria-label': 'Latent variance', change: choose });
-variance.append(new Option('one variance', 'shared'), new Option('variances', 'component'));
-const plain = 'appca-split';
-document.querySelector('h1')?.after(
-  status,
-  head.box,
-  variance,
-  picker,
-  button(plain, {}, () => picker.click(), 'Open files'),
-  button(plain, {}, () => save('csv', '.csv'), 'Save table'),
-  button(plain, {}, () => save('session', '.appca'), 'Save session'),
-);
+const opener = button('', {}, () => picker.click(), 'Open files');
+/** @param {string} label @param {string[][]} options @param {(value: string) => void} change */
+function chooser(label, options, change) {
+  const run = () => change(made.value);
+  const made = element('select', '', { 'aria-label': label, change: run });
+  made.append(...options.map(([value, text]) => new Option(text, value)));
+  return made;
+}
+const variances = [
+  ['shared', 'one variance'],
+  ['component', 'variance per component'],
+];
+const variance = chooser('Latent variance', variances, (latent) => want({ latent }));
+const kinds = [
+  ['', 'Save'],
+  ['csv', 'Projections (CSV)'],
+  ['appca', 'Session for the app'],
+];
+const saver = chooser('Save', kinds, (what) => {
+  saver.value = '';
+  save(what);
+});
+const tools = element('div', 'live-tools', {}, variance, picker, opener, saver);
+document.querySelector('h1')?.after(status, head.box, tools);
 addEventListener('dragover', (event) => event.preventDefault());
 addEventListener('drop', (event) => {
   event.preventDefault();

@@ -549,6 +549,7 @@ export class Fits {
       const how = { tol: 1e-2, most: 200, best: i > 3 && best ? best.value : -Infinity };
       const end = yield* climb(ascent(state, some, L, latent), some, how);
       if (!best || end.value > best.value) best = end;
+      if (i === 3) yield /** @type {any} */ ({ ...best, named: true });
     }
     return /** @type {Step} */ (best).state;
   }

@@ -27,11 +27,12 @@ const pause = () =>
     port2.postMessage(0);
   });
 
-/** Take steps until the end, or until it is over. @param {Generator<any, any>} path @param {() => boolean} over */
-async function follow(path, over) {
+/** Take steps until the end, or until it is over. @param {Generator<any, any>} path @param {() => boolean} over @param {(state: FitState) => void} [better] for the best of the first starts */
+async function follow(path, over, better) {
   for (let last = performance.now(); ;) {
     const { done, value } = path.next();
     if (done || over()) return { state: value.state ?? value, done };
+    if (value.named) better?.(value.state);
     if (performance.now() - last < 12) continue;
     await pause();
     last = performance.now();
@@ -73,7 +74,8 @@ async function fit(wanted) {
   await pause();
   if (wanted.moving || known?.done || k === l || here !== fits) return;
   const path = fits.best(k, l, latent, () => large && late(PATIENCE), large ? LAST : undefined);
-  const { state, done } = await follow(path, () => Boolean(next) || here !== fits);
+  const better = (/** @type {FitState} */ state) => show(wanted, fits.lifted(state), false);
+  const { state, done } = await follow(path, () => Boolean(next) || here !== fits, better);
   if (done) show(wanted, state, true);
 }
 
