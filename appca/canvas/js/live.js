@@ -26,15 +26,13 @@ const ask = (kind, question) =>
 
 const status = element('output', 'appca-count live-status', { 'aria-live': 'polite' });
 
-const theme = () => {
-  /** @type {'light' | 'dark'} */ const ground = dark.matches ? 'dark' : 'light';
-  document.documentElement.dataset.theme = ground;
-  return ground;
-};
+/** @returns {'light' | 'dark'} */
+const theme = () => (document.documentElement.dataset.theme = dark.matches ? 'dark' : 'light');
 
 /** @param {Partial<typeof size>} change @param {boolean} [moving] */
 function want(change, moving = false) {
   Object.assign(size, change);
+  status.dataset.state = '';
   worker.postMessage({ kind: 'size', size: { ...size, moving } });
 }
 
@@ -82,29 +80,21 @@ async function draw() {
       document.documentElement.dataset.ready = 'yes';
     }
     head.follow();
-    say(scene);
   }
   drawing = false;
 }
 
-/** @param {{value: number, done: boolean}} fit */
-function say({ value, done }) {
-  const digits = value.toFixed(2).replace('-', '−');
-  status.textContent = `${digits} nats per row${done ? '' : ', searching for a better fit'}`;
-  status.dataset.state = done ? 'done' : 'fitting';
-}
-
 worker.onmessage = (/** @type {MessageEvent} */ { data: message }) => {
   if (message.id) waiting[message.id](message);
-  else if (message.kind === 'stands') say(message);
-  else if (message.kind === 'refused') {
-    status.textContent = message.text;
-    status.dataset.state = 'refused';
+  else if (message.kind === 'said') {
+    if (status.dataset.state === 'refused' && message.state !== 'refused') return;
+    Object.assign(status, { textContent: message.text }).dataset.state = message.state;
   } else if (message.kind === 'scene') {
     next = { ...message, fresh: rows.fresh || next?.fresh };
     rows.fresh = false;
     draw();
   } else {
+    next = undefined; // of other rows
     rows = { ...message, fresh: true };
     Object.assign(size, message.size);
     const [title, footer] = document.querySelectorAll('h1, body > footer');
@@ -116,7 +106,7 @@ worker.onmessage = (/** @type {MessageEvent} */ { data: message }) => {
 /** @param {FileList | null | undefined} files */
 function read(files) {
   if (!files?.length) return;
-  status.textContent = `Reading ${files[0].name}`;
+  Object.assign(status, { textContent: `Reading ${files[0].name}` }).dataset.state = '';
   worker.postMessage({ kind: 'files', files: [...files], size });
 }
 
@@ -135,23 +125,16 @@ const take = () => {
 };
 const picker = element('input', '', { type: 'file', multiple: '', hidden: '', change: take });
 const opener = button('', {}, () => picker.click(), 'Open files');
-/** @param {string} label @param {string[][]} options @param {(value: string) => void} change */
+/** @param {string} label @param {Record<string, string>} options @param {(value: string) => void} change */
 function chooser(label, options, change) {
   const run = () => change(made.value);
   const made = element('select', '', { 'aria-label': label, change: run });
-  made.append(...options.map(([value, text]) => new Option(text, value)));
+  made.append(...Object.entries(options).map(([value, text]) => new Option(text, value)));
   return made;
 }
-const variances = [
-  ['shared', 'one variance'],
-  ['component', 'variance per component'],
-];
+const variances = { shared: 'one variance', component: 'variance per component' };
 const variance = chooser('Latent variance', variances, (latent) => want({ latent }));
-const kinds = [
-  ['', 'Save'],
-  ['csv', 'Projections (CSV)'],
-  ['appca', 'Session for the app'],
-];
+const kinds = { '': 'Save', csv: 'Projections (CSV)', appca: 'Session for the app' };
 const saver = chooser('Save', kinds, (what) => {
   saver.value = '';
   save(what);

@@ -45,98 +45,82 @@ export function transpose(A, columns) {
   return A.map((_, at) => A[(at % lines) * columns + Math.floor(at / lines)]);
 }
 
-/** Products of one row at a time with K directions, four at a time; numbers that are 0 cost nothing. @param {Matrix} rows @param {number} K */
-function productsOf({ values, d }, K) {
+/** Visit the products p of each row about the origin with the columns of W; of the rows for which it returns true, with s filled, Y' S (d x K). Four columns at a time; numbers that are 0 cost nothing. @param {Matrix} rows @param {Float64Array} W d x K @param {number} K @param {(p: Float64Array, s: Float64Array, row: number) => boolean} visit */
+function sweep({ values, n, d, factor, origin }, W, K, visit) {
   const width = 4 * Math.ceil(K / 4);
+  const centre = product(origin, W, d, K);
+  const wide = resized(W, K, width);
+  const [A, p, s, sum] = [d * width, width, width, K].map((length) => new Float64Array(length));
   const places = new Int32Array(d); // of the row's numbers in the lines of W
   const present = new Float64Array(d);
-  let count = 0;
-  /** @param {number} row */
-  const load = (row) => {
-    let found = 0; // what loops change must not be shared by functions: it takes twice as long
+  for (let row = 0; row < n; row += 1) {
+    let count = 0;
     for (let j = 0, at = row * d; j < d; j += 1, at += 1) {
       const x = values[at];
       if (x === 0) continue;
-      places[found] = j * width;
-      present[found] = x;
-      found += 1;
+      places[count] = j * width;
+      present[count] = x;
+      count += 1;
     }
-    count = found;
-  };
-  /** The row's products with the columns of W. @param {Float64Array} W d x width @param {Float64Array} p filled */
-  const project = (W, p) => {
-    const many = count;
-    for (let k = 0; k < width; k += 4) {
-      let a = 0;
-      let b = 0;
-      let c = 0;
-      let e = 0;
-      for (let t = 0; t < many; t += 1) {
-        const at = places[t] + k;
-        const x = present[t];
-        a += x * W[at];
-        b += x * W[at + 1];
-        c += x * W[at + 2];
-        e += x * W[at + 3];
-      }
-      p[k] = a;
-      p[k + 1] = b;
-      p[k + 2] = c;
-      p[k + 3] = e;
+    project(places, present, count, wide, p);
+    for (let k = 0; k < K; k += 1) p[k] = factor * p[k] - centre[k];
+    if (!visit(p, s, row)) continue;
+    for (let k = 0; k < K; k += 1) sum[k] += s[k];
+    addTimes(places, present, count, s, A);
+  }
+  return resized(A, width, K).map((value, at) => {
+    return factor * value - origin[Math.floor(at / K)] * sum[at % K];
+  });
+}
+
+/** @param {Int32Array} places @param {Float64Array} present @param {number} count @param {Float64Array} W @param {Float64Array} p filled */
+function project(places, present, count, W, p) {
+  for (let k = 0; k < p.length; k += 4) {
+    let a = 0;
+    let b = 0;
+    let c = 0;
+    let e = 0;
+    for (let t = 0; t < count; t += 1) {
+      const at = places[t] + k;
+      const x = present[t];
+      a += x * W[at];
+      b += x * W[at + 1];
+      c += x * W[at + 2];
+      e += x * W[at + 3];
     }
-  };
-  /** Add the row times s to A. @param {Float64Array} A d x width @param {Float64Array} s */
-  const add = (A, s) => {
-    const many = count;
-    for (let k = 0; k < width; k += 4) {
-      const a = s[k];
-      const b = s[k + 1];
-      const c = s[k + 2];
-      const e = s[k + 3];
-      for (let t = 0; t < many; t += 1) {
-        const at = places[t] + k;
-        const x = present[t];
-        A[at] += x * a;
-        A[at + 1] += x * b;
-        A[at + 2] += x * c;
-        A[at + 3] += x * e;
-      }
+    p[k] = a;
+    p[k + 1] = b;
+    p[k + 2] = c;
+    p[k + 3] = e;
+  }
+}
+
+/** @param {Int32Array} places @param {Float64Array} present @param {number} count @param {Float64Array} s @param {Float64Array} A changed */
+function addTimes(places, present, count, s, A) {
+  for (let k = 0; k < s.length; k += 4) {
+    const a = s[k];
+    const b = s[k + 1];
+    const c = s[k + 2];
+    const e = s[k + 3];
+    for (let t = 0; t < count; t += 1) {
+      const at = places[t] + k;
+      const x = present[t];
+      A[at] += x * a;
+      A[at + 1] += x * b;
+      A[at + 2] += x * c;
+      A[at + 3] += x * e;
     }
-  };
-  return { width, load, project, add };
+  }
 }
 
 /** Y W about the origin, n x K. @param {Matrix} rows @param {Float64Array} W d x K @param {number} K */
 export function times(rows, W, K) {
-  const { width, load, project } = productsOf(rows, K);
-  const wide = resized(W, K, width);
-  const p = new Float64Array(width);
   const P = new Float64Array(rows.n * K);
-  const centre = product(rows.origin, W, rows.d, K);
-  for (let i = 0; i < rows.n; i += 1) {
-    load(i);
-    project(wide, p);
-    for (let k = 0; k < K; k += 1) P[i * K + k] = rows.factor * p[k] - centre[k];
-  }
+  sweep(rows, W, K, (p, _, row) => {
+    for (let k = 0; k < K; k += 1) P[row * K + k] = p[k];
+    return false;
+  });
   return P;
-}
-
-/** Y' S about the origin, d x K. @param {Matrix} rows @param {Float64Array} S n x K @param {number} K */
-function transposed(rows, S, K) {
-  const { width, load, add } = productsOf(rows, K);
-  const [A, s, sum] = [rows.d * width, width, K].map((length) => new Float64Array(length));
-  for (let i = 0; i < rows.n; i += 1) {
-    for (let k = 0; k < K; k += 1) sum[k] += s[k] = S[i * K + k];
-    load(i);
-    add(A, s);
-  }
-  return centred(resized(A, width, K), rows, sum);
-}
-
-/** @param {Float64Array} A @param {Matrix} rows @param {Float64Array} sum */
-function centred(A, { factor, origin }, sum) {
-  const K = sum.length;
-  return A.map((value, at) => factor * value - origin[Math.floor(at / K)] * sum[at % K]);
 }
 
 /** @param {Float64Array} a n x p @param {Float64Array} b n x q @param {number} p @param {number} q */
@@ -281,23 +265,18 @@ function subsetsOf(K, L) {
 
 /** E step; `beta` below 1 tempers the logits. @param {FitState} state @param {Matrix} rows @param {number} L @param {number} [beta] @returns {Sums} */
 export function expect(state, rows, L, beta = 1) {
-  const { n, d, factor, origin, total, features } = rows;
+  const { n, total, features } = rows;
   const { W, shift, latent, noise } = state;
   const K = latent.length;
   const shrink = latent.map((tau2) => tau2 / (tau2 + noise));
   const slope = shrink.map((share) => share / (2 * noise));
   const offset = latent.map((tau2) => 0.5 * Math.log1p(tau2 / noise));
-  const start = product(origin, W, d, K).map((one, k) => shift[k] - one);
-  const [subsets, { width, load, project, add }] = [subsetsOf(K, L), productsOf(rows, K)];
-  const wide = resized(W, K, width);
-  const [B, p, s] = [d * width, width, width].map((length) => new Float64Array(length));
+  const subsets = subsetsOf(K, L);
   const [a, r, sum, used, second] = Array.from({ length: 5 }, () => new Float64Array(K));
   let value = 0;
-  for (let i = 0; i < n; i += 1) {
-    load(i);
-    project(wide, p);
+  const A = sweep(rows, W, K, (p, s) => {
     for (let k = 0; k < K; k += 1) {
-      p[k] = factor * p[k] + start[k];
+      p[k] += shift[k];
       a[k] = beta * (p[k] * p[k] * slope[k] - offset[k]);
     }
     value += subsets(a, r);
@@ -308,13 +287,11 @@ export function expect(state, rows, L, beta = 1) {
       used[k] += r[k];
       second[k] += s[k] * m;
     }
-    add(B, s);
-  }
-  const A = centred(resized(B, width, K), rows, sum);
+    return true;
+  });
   for (let k = 0; k < K; k += 1) second[k] += used[k] * shrink[k] * noise;
-  const away = shift.reduce((all, one) => all + one * one, 0);
   value -= n * (0.5 * features * Math.log(2 * Math.PI * noise) + logBinomial(K, L));
-  value -= (total + n * away) / (2 * noise);
+  value -= (total + n * added(shift.map((one) => one * one))) / (2 * noise);
   return { value, A, sum, second, used };
 }
 
@@ -442,8 +419,11 @@ export function principal(rows, q, rounds = ROUNDS) {
   let V = /** @type {Float64Array} */ (identity(d));
   if (d > DIRECT) {
     V = orthonormal(normal(d * many, 1), many);
-    for (let round = 0; round < rounds; round += 1)
-      V = orthonormal(transposed(rows, times(rows, V, many), many), many);
+    const squared = (/** @type {Float64Array} */ p, /** @type {Float64Array} */ s) => (
+      s.set(p),
+      true
+    );
+    for (let i = 0; i < rounds; i += 1) V = orthonormal(sweep(rows, V, many, squared), many);
   }
   const width = V.length / d;
   const P = times(rows, V, width);
@@ -624,20 +604,19 @@ export function arranged(state, said, before) {
   const numbers = Array.from(said.variance.keys()).sort(
     (a, b) => said.variance[b] - said.variance[a],
   );
-  const there = numbers.map((_, k) => {
-    const alike = cosine.subarray(k * many, (k + 1) * many);
-    return alike.findIndex((value) => Math.abs(value) >= MATCHED); // of orthonormal directions one at most
-  });
+  const there = numbers.map((_, k) =>
+    // of orthonormal directions one at most is so close
+    cosine.subarray(k * many, (k + 1) * many).findIndex((value) => Math.abs(value) >= MATCHED),
+  );
   const signs = numbers.map((_, k) => {
     const own = W.filter((__, at) => at % K === k);
     const largest = own.reduce((a, b) => (Math.abs(b) > Math.abs(a) * (1 + 1e-4) ? b : a), 0);
     return Math.sign(there[k] < 0 ? largest : cosine[k * many + there[k]]) || 1;
   });
   const rest = numbers.filter((k) => there[k] < 0 || there[k] >= K);
-  const order = there.map((_, place) => {
-    const kept = there.indexOf(place);
-    return kept < 0 ? (rest.shift() ?? 0) : kept;
-  });
+  const place = (/** @type {number} */ _, /** @type {number} */ at) =>
+    there.includes(at) ? there.indexOf(at) : (rest.shift() ?? 0);
+  const order = there.map(place);
   /** @template {Float64Array | Float32Array | Uint8Array} T @param {T} A columns by component @param {boolean} [signed] @returns {T} */
   const moved = (A, signed = false) => {
     const one = (/** @type {number} */ _, /** @type {number} */ at) =>
@@ -645,15 +624,15 @@ export function arranged(state, said, before) {
     return /** @type {any} */ (A.map(one));
   };
   const { inclusion, active, variance, scores } = said;
-  const names = { inclusion: moved(inclusion), active: moved(active), variance: moved(variance) };
+  const turned = {
+    W: moved(W, true),
+    shift: moved(state.shift, true),
+    latent: moved(state.latent),
+  };
+  const kept = { inclusion: moved(inclusion), active: moved(active), variance: moved(variance) };
   return {
-    state: {
-      ...state,
-      W: moved(W, true),
-      shift: moved(state.shift, true),
-      latent: moved(state.latent),
-    },
-    said: { ...said, ...names, scores: moved(scores, true) },
+    state: { ...state, ...turned },
+    said: { ...said, ...kept, scores: moved(scores, true) },
     came: before ? order.map((k) => there[k] < 0) : [],
   };
 }

@@ -46,12 +46,12 @@ function cellsOf(text, separator) {
 
 const isNumber = (/** @type {string} */ cell) => NUMBER.test(cell);
 
-/** Whether the first line has names: beside numbers, or rising whole numbers beside others. @param {string[]} first @param {string[][]} columns below it */
+/** Whether the first line has names: words above numbers, or rising whole numbers above others. @param {string[]} first @param {string[][]} columns below it */
 function isHeader(first, columns) {
-  if (first.some((cell, j) => !isNumber(cell) && columns[j].every(isNumber))) return true;
   const isWhole = (/** @type {string} */ cell) => /^\d+$/.test(cell);
   const rising = first.every((cell, j) => isWhole(cell) && !(+cell <= +first[j - 1]));
-  return rising && columns.some((column) => !column.every(isWhole));
+  const named = first.some((cell, j) => !isNumber(cell) && columns[j].every(isNumber));
+  return named || (rising && columns.some((column) => !column.every(isWhole)));
 }
 
 /** @param {string} name @param {Uint8Array} bytes @returns {PageData} */

@@ -39,6 +39,17 @@ async function follow(path, over, better) {
   }
 }
 
+/** @param {number} value @param {boolean} done */
+function say(value, done) {
+  const text = `${value.toFixed(2).replace('-', '−')} nats per row`;
+  const state = done ? 'done' : 'fitting';
+  host.postMessage({
+    kind: 'said',
+    text: done ? text : `${text}, searching for a better fit`,
+    state,
+  });
+}
+
 /** @param {Wanted} wanted @param {FitState} state @param {boolean} done */
 function show(wanted, state, done) {
   const { k, l, latent } = wanted;
@@ -48,13 +59,14 @@ function show(wanted, state, done) {
   const before = ends.get(key);
   if (before && value < before.value + WORTH) {
     before.done ||= done;
-    if (shown?.wanted === wanted) return host.postMessage({ kind: 'stands', ...before, state: 0 });
+    if (shown?.wanted === wanted) return say(before.value, done);
   } else ends.set(key, { state, value, done });
   const { came, ...made } = arranged(state, found, shown?.state ?? null);
   shown = { ...made, wanted };
   const part = fitPart(data, made.state, made.said, look);
   const moved = Object.values(part.buffers).map(({ buffer }) => buffer);
-  host.postMessage({ kind: 'scene', ...part, came, value, done }, moved);
+  host.postMessage({ kind: 'scene', ...part, came }, moved);
+  say(value, done);
 }
 
 /** Fit what is wanted: at once from what is there, then from other starts while nothing else is wanted. @param {Wanted} wanted */
@@ -76,7 +88,7 @@ async function fit(wanted) {
   const path = fits.best(k, l, latent, () => large && late(PATIENCE), large ? LAST : undefined);
   const better = (/** @type {FitState} */ state) => show(wanted, fits.lifted(state), false);
   const { state, done } = await follow(path, () => Boolean(next) || here !== fits, better);
-  if (done) show(wanted, state, true);
+  if (done && here === fits) show(wanted, state, true);
 }
 
 async function work() {
@@ -115,7 +127,8 @@ const answers = {
     try {
       open(await readFiles(files), size);
     } catch (error) {
-      host.postMessage({ kind: 'refused', text: /** @type {Error} */ (error).message });
+      const text = /** @type {Error} */ (error).message;
+      host.postMessage({ kind: 'said', text, state: 'refused' });
     }
   },
   sheet: ({ number, id }) => host.postMessage({ id, ...sheet(data, number) }),
