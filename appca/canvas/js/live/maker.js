@@ -253,15 +253,23 @@ function grid({ L, slots, values, rows }) {
   }
   const sets = [...found].map(([key, own]) => ({ support: key.split(',').map(Number), own }));
   sets.sort((a, b) => b.own.length - a.own.length);
-  const places = arrange(sets.slice(0, MOST_PANELS).map(({ support }) => support));
+  const shown = sets.slice(0, MOST_PANELS);
+  const wide = Math.ceil(Math.sqrt(shown.length * 1.5));
+  const compared = (
+    /** @type {typeof sets[0]} */ { support: a },
+    /** @type {typeof sets[0]} */ { support: b },
+  ) => a.reduce((sign, k, slot) => sign || k - b[slot], 0);
+  const places = shown.toSorted(compared); // so that neighbours share components
   let start = 0;
-  const panels = places.map((place, p) => {
-    const { support, own } = sets[p];
+  const panels = shown.map((set, p) => {
+    const { support, own } = set;
+    const at = places.indexOf(set);
+    const cell = L > 1 ? [at % wide, Math.floor(at / wide)] : [0, p];
     const columns = support.map((_, slot) => own.map((row) => values[row * L + slot]));
     const power = columns.map((column) => column.reduce((sum, v) => sum + v * v, 0));
     const axes = [...power.keys()].sort((a, b) => power[b] - power[a]).slice(0, 2);
     const range = [...axes.map((slot) => tails(columns[slot])), [-1, 1]].slice(0, 2);
-    const panel = panelOf(support, own.length, L > 1 ? place : [0, p], range);
+    const panel = panelOf(support, own.length, cell, range);
     const size = 0.8 + 0.2 * (own.length / sets[0].own.length) ** 0.4;
     start += own.length;
     const listed = { axes: axes.map((slot) => support[slot]), start: start - own.length };
@@ -275,29 +283,4 @@ function grid({ L, slots, values, rows }) {
     in_use: sets.length,
     order: Uint32Array.from(sets.flatMap(({ own }) => own)),
   };
-}
-
-/** Places on a grid, from the middle out: next to those that share components. @param {number[][]} supports the fullest first */
-function arrange(supports) {
-  const columns = Math.ceil(Math.sqrt(supports.length * 1.5));
-  const lines = Math.ceil(supports.length / columns);
-  const far = (/** @type {number} */ at) =>
-    Math.hypot((at % columns) - (columns - 1) / 2, Math.floor(at / columns) - (lines - 1) / 2);
-  const spots = Array.from({ length: columns * lines }, (_, at) => at).sort(
-    (a, b) => far(a) - far(b),
-  );
-  const left = new Set(supports.keys());
-  /** @type {number[]} */ const holder = [];
-  /** @type {number[][]} */ const places = [];
-  for (const at of spots.slice(0, supports.length)) {
-    const sides = [at % columns ? at - 1 : -1, (at + 1) % columns ? at + 1 : -1];
-    const near = [...sides, at - columns, at + columns].flatMap((i) => supports[holder[i]] ?? []);
-    const worth = (/** @type {number} */ p) =>
-      near.filter((k) => supports[p].includes(k)).length - p / supports.length;
-    const best = [...left].reduce((p, q) => (worth(q) > worth(p) ? q : p));
-    left.delete(best);
-    holder[at] = best;
-    places[best] = [at % columns, Math.floor(at / columns)];
-  }
-  return places;
 }
