@@ -122,7 +122,8 @@ function arrayOf(name, values, [n, ...shape]) {
   if (!images && shape.length !== 1) refuse(name, `it has ${1 + shape.length} dimensions.`);
   if (n * d !== values.length) refuse(name, 'it is not as long as its header says.');
   if (!values.every(Number.isFinite)) refuse(name, 'some numbers are missing or infinite.');
-  const note = `${n} ${images ? 'images' : 'rows'} of ${shape.join(' × ')} numbers.`;
+  const [noun, unit] = images ? ['images', 'pixels'] : ['rows', 'numbers'];
+  const note = `${n} ${noun} of ${shape.join(' × ')} ${unit}.`;
   const known = { name, values, n, d, note };
   const feature = (/** @type {unknown} */ _, /** @type {number} */ j) => `feature ${j + 1}`;
   if (!images) return dataOf({ ...known, names: Array.from({ length: d }, feature) });
