@@ -133,7 +133,7 @@ function chooser(label, options, change) {
   return made;
 }
 const variances = { shared: 'one variance', component: 'variance per component' };
-const variance = chooser('Variance of scores', variances, (latent) => want({ latent }));
+const variance = chooser('Factor variance', variances, (latent) => want({ latent }));
 const kinds = { '': 'Save', csv: 'Projections (CSV)', appca: 'Session for the app' };
 const saver = chooser('Save', kinds, (what) => {
   saver.value = '';
