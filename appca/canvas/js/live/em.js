@@ -474,6 +474,8 @@ export class Fits {
     this.lead = new Float64Array(0); // leading directions in these coordinates, d x `leads`
     this.leads = 0;
     this.mostK = Math.min(30, rows.n - 1, rows.d);
+    this.some = sampleOf(rows, 1000);
+    this.first = principal(this.some, this.mostK, 2).V; // of this sample, d x mostK
   }
 
   /** Find the coordinates, from a sample of many rows; the rough fit of a sample needs none. */
@@ -492,8 +494,8 @@ export class Fits {
 
   /** A path from a few rows, so that there is a picture. @param {number} K @param {number} L @param {Latent} latent @returns {Generator<Step>} */
   *rough(K, L, latent) {
-    const some = sampleOf(this.rows, 1000);
-    const { V } = principal(some, K, 2);
+    const { some } = this;
+    const V = resized(this.first, this.mostK, K);
     const W = product(V, quartimax(times(some, V, K), K), K, K);
     yield* ascent(firstState(some, W, K, L, latent), some, L, latent);
   }

@@ -1,6 +1,6 @@
 /** What computes beside the page: reads files, fits, makes scenes, images and files to save. */
 
-import { arranged, closedForm, describe, Fits, principal, rowsOf, sampleOf, times } from './em.js';
+import { arranged, closedForm, describe, Fits, resized, rowsOf, times } from './em.js';
 import { readFiles, sessionOf, tableOf } from './files.js';
 import { fitPart, rowsPart, sheet } from './maker.js';
 
@@ -107,8 +107,8 @@ function open(opened, size) {
   const { n, d, name, note, values, divide } = data;
   fits = new Fits(rowsOf(values, n, d, 1 / divide));
   [ends, shown] = [new Map(), null];
-  const scores = times(fits.rows, principal(sampleOf(fits.rows, 1000), 2, 2).V, 2);
-  const [most, part] = [fits.mostK, rowsPart(data, scores, look)];
+  const most = fits.mostK;
+  const part = rowsPart(data, times(fits.rows, resized(fits.first, most, 2), 2), look);
   const k = Math.min(size.k, most);
   next = { ...size, k, l: Math.min(size.l, k) };
   host.postMessage({ kind: 'data', ...part, name, note, most, size: next });
