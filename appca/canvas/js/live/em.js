@@ -416,9 +416,9 @@ const [ROUNDS, EXTRA] = [4, 8];
 export function principal(rows, q, rounds = ROUNDS) {
   const { d, n } = rows;
   const many = Math.min(q + EXTRA, d, n);
-  let V = /** @type {Float64Array} */ (identity(d));
-  if (d > DIRECT) {
-    V = orthonormal(normal(d * many, 1), many);
+  const whole = d <= DIRECT;
+  /** @type {Float64Array} */ let V = whole ? identity(d) : orthonormal(normal(d * many, 1), many);
+  if (!whole) {
     const squared = (/** @type {Float64Array} */ p, /** @type {Float64Array} */ s) => (
       s.set(p),
       true
@@ -466,16 +466,17 @@ const LAST = { window: 1, tol: 1e-3 }; // over all features, after climbs in coo
 const MATCHED = 0.8; // |cos| from which a component is the same
 
 export class Fits {
-  /** @param {Matrix} rows */
-  constructor(rows) {
+  /** @param {Matrix} rows @param {number} [K] of the first fit */
+  constructor(rows, K = 2) {
     this.rows = rows;
     this.low = rows; // all rows, in few coordinates where they have many features
     /** @type {Float64Array | null} */ this.V = null;
     this.lead = new Float64Array(0); // leading directions in these coordinates, d x `leads`
     this.leads = 0;
     this.mostK = Math.min(30, rows.n - 1, rows.d);
+    this.few = Math.min(Math.max(K, 2), this.mostK);
     this.some = sampleOf(rows, 1000);
-    this.first = principal(this.some, this.mostK, 2).V; // of this sample, d x mostK
+    this.first = principal(this.some, this.few, 2).V; // of this sample, d x few
   }
 
   /** Find the coordinates, from a sample of many rows; the rough fit of a sample needs none. */
@@ -495,7 +496,7 @@ export class Fits {
   /** A path from a few rows, so that there is a picture. @param {number} K @param {number} L @param {Latent} latent @returns {Generator<Step>} */
   *rough(K, L, latent) {
     const { some } = this;
-    const V = resized(this.first, this.mostK, K);
+    const V = resized(this.first, this.few, K);
     const W = product(V, quartimax(times(some, V, K), K), K, K);
     yield* ascent(firstState(some, W, K, L, latent), some, L, latent);
   }

@@ -105,10 +105,10 @@ async function work() {
 function open(opened, size) {
   data = opened;
   const { n, d, name, note, values, divide } = data;
-  fits = new Fits(rowsOf(values, n, d, 1 / divide));
+  fits = new Fits(rowsOf(values, n, d, 1 / divide), size.k);
   [ends, shown] = [new Map(), null];
   const most = fits.mostK;
-  const part = rowsPart(data, times(fits.rows, resized(fits.first, most, 2), 2), look);
+  const part = rowsPart(data, times(fits.rows, resized(fits.first, fits.few, 2), 2), look);
   const k = Math.min(size.k, most);
   next = { ...size, k, l: Math.min(size.l, k) };
   host.postMessage({ kind: 'data', ...part, name, note, most, size: next });
