@@ -4,7 +4,7 @@ import { arranged, closedForm, describe, Fits, resized, rowsOf, times } from './
 import { readFiles, sessionOf, tableOf } from './files.js';
 import { fitPart, rowsPart, sheet } from './maker.js';
 
-const [AT_ONCE, FIRST, LARGE] = [90, 250, 1e6]; // ms until a fit is shown, and a first one of many numbers; how many are many
+const [AT_ONCE, LARGE] = [90, 1e6]; // ms until a fit is shown; how many numbers are many
 const [PATIENCE, LAST] = [1500, 6]; // ms for starts, and steps over all features, of many numbers
 const WORTH = 5e-3; // nats a row by which another end is shown instead
 
@@ -80,7 +80,7 @@ async function fit(wanted) {
   else if (k < l + 1) show(wanted, closedForm(fits.rows, k, latent), true);
   else {
     const path = shown ? fits.warm(shown.state, k, l, latent) : fits.rough(k, l, latent);
-    const { state } = await follow(path, () => late(large && !shown ? FIRST : AT_ONCE));
+    const { state } = await follow(path, () => late(AT_ONCE));
     if (here === fits) show(wanted, shown ? fits.lifted(state) : state, false);
   }
   await pause();
