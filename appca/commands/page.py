@@ -10,7 +10,6 @@ import numpy as np
 from appca.commands import parsing, writing
 from appca.data.sources import LICENCES, load
 from appca.plots import style
-from appca.plots.components import DARK, LIGHT
 from appca.runs.run import defaults
 
 EXAMPLES = ("python -m appca page appca.html",)
@@ -34,6 +33,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 def live_page() -> bytes:
     """Return the page, with the digits inside."""
     from appca.canvas.html import JS, closed_bundle, html_page
+    from appca.plots.components import DARK, LIGHT
 
     dataset = load(DATA)
     classes = {name: dataset.classes(name) for name in dataset.labels}
