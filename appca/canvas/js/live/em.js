@@ -45,7 +45,7 @@ export function transpose(A, columns) {
   return A.map((_, at) => A[(at % lines) * columns + Math.floor(at / lines)]);
 }
 
-/** Visit the products p of each row about the origin with the columns of W; of the rows for which it returns true, with s filled, Y' S (d x K). Four columns at a time; numbers that are 0 cost nothing. @param {Matrix} rows @param {Float64Array} W d x K @param {number} K @param {(p: Float64Array, s: Float64Array, row: number) => boolean} visit */
+/** Visit the products p of each row about the origin with the columns of W; with s filled, unless it returns false, Y' S (d x K). Four columns at a time; numbers that are 0 cost nothing. @param {Matrix} rows @param {Float64Array} W d x K @param {number} K @param {(p: Float64Array, s: Float64Array, row: number) => any} visit */
 function sweep({ values, n, d, factor, origin }, W, K, visit) {
   const width = 4 * Math.ceil(K / 4);
   const centre = product(origin, W, d, K);
@@ -64,7 +64,7 @@ function sweep({ values, n, d, factor, origin }, W, K, visit) {
     }
     project(places, present, count, wide, p);
     for (let k = 0; k < K; k += 1) p[k] = factor * p[k] - centre[k];
-    if (!visit(p, s, row)) continue;
+    if (visit(p, s, row) === false) continue;
     for (let k = 0; k < K; k += 1) sum[k] += s[k];
     addTimes(places, present, count, s, A);
   }
@@ -287,7 +287,6 @@ export function expect(state, rows, L, beta = 1) {
       used[k] += r[k];
       second[k] += s[k] * m;
     }
-    return true;
   });
   for (let k = 0; k < K; k += 1) second[k] += used[k] * shrink[k] * noise;
   value -= n * (0.5 * features * Math.log(2 * Math.PI * noise) + logBinomial(K, L));
@@ -419,10 +418,7 @@ export function principal(rows, q, rounds = ROUNDS) {
   const whole = d <= DIRECT;
   /** @type {Float64Array} */ let V = whole ? identity(d) : orthonormal(normal(d * many, 1), many);
   if (!whole) {
-    const squared = (/** @type {Float64Array} */ p, /** @type {Float64Array} */ s) => (
-      s.set(p),
-      true
-    );
+    const squared = (/** @type {Float64Array} */ p, /** @type {Float64Array} */ s) => s.set(p);
     for (let i = 0; i < rounds; i += 1) V = orthonormal(sweep(rows, V, many, squared), many);
   }
   const width = V.length / d;
