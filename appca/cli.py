@@ -8,13 +8,13 @@ import warnings
 from collections.abc import Collection, Sequence
 
 from appca import __version__
-from appca.commands import app, data, demo, fit, home, paper, parsing, project
+from appca.commands import app, data, demo, fit, home, page, paper, parsing, project
 from appca.commands.terminal import Manner, clear, say, speaking
 from appca.words import TOO_MUCH, naming_extra, printable, shortened
 
 GOOD, REFUSED, USAGE = 0, 1, parsing.USAGE
 INTERRUPTED, NOBODY_READS = 130, 141
-COMMANDS = (app, data, fit, project, home, demo, paper)
+COMMANDS = (app, data, fit, project, home, demo, page, paper)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -35,8 +35,8 @@ CODE, SCRIPTS, TESTS = r"(app|(pages|appca)/.*)\.py", r"appca/.*\.[jt]s", r"test
 COUNTS: list[tuple[str, str, Counter, int | None]] = [  # name, paths, what is counted, bound
     ("Python, lines", CODE, lines, 46_500),
     ("Python, modules with content", CODE, modules, 200),
-    ("JavaScript, lines", SCRIPTS, lines, 7_500),
-    ("JavaScript, files", SCRIPTS, len, 30),
+    ("JavaScript, lines", SCRIPTS, lines, 9_000),
+    ("JavaScript, files", SCRIPTS, len, 36),
     ("CSS, lines", r"appca/.*\.css", lines, 2_400),
     ("tests, lines", TESTS, lines, 33_000),
     ("tests, files", TESTS, len, 260),

@@ -28,7 +28,7 @@ JS = Path(__file__).parent / "js"
 PACKAGE = Path(__file__).parents[1]
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 FROM = re.compile(r"^import \{([^}]*)\} from '(\.[^']*)';\n", re.MULTILINE)
-EXPORTED = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
+EXPORTED = re.compile(r"^export (?:async )?(?:function\*?|class|const) (\w+)", re.MULTILINE)
 
 
 @cache
@@ -176,10 +176,15 @@ def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str 
     sheets = scenes[0].sheets
     drawn = [_webp(sheets.png(i)) for i in range(sheets.n_sheets)] if sheets is not None else []
     data = {"packed": list(packed), "fits": fits, "sheets": drawn, "colouring": colouring}
-    script = closed_bundle(JS / "page.js")
-    style = "".join(
-        (JS / name).read_text("utf-8") for name in ("canvas.css", "bar.css", "page.css")
-    )
+    return html_page(JS / "page.js", title, data, note)
+
+
+def html_page(
+    entry: Path, title: str, data: Any, note: str = "", css: str = "", worker: str = ""
+) -> bytes:
+    """Return a page that runs a script on data, all of it inside."""
+    styles = "".join((JS / name).read_text("utf-8") for name in ("canvas.css", "bar.css"))
+    style = styles + (JS / "page.css").read_text("utf-8") + css
     inert = _json(data).replace("<", "\\u003c")  # cannot end its element
     footer = f"<footer>{escape(note)}</footer>" if note else ""
     page = (
@@ -187,8 +192,8 @@ def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str 
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{style}</style></head><body>"
         f'<header><h1>{escape(title)}</h1></header><main id="canvas"></main>{footer}'
-        f'<script type="application/json" id="data">{inert}</script>'
-        f'<script type="module">{script}</script></body></html>\n'
+        f'<script type="application/json" id="data">{inert}</script>{worker}'
+        f'<script type="module">{closed_bundle(entry)}</script></body></html>\n'
     )
     return page.encode()
 

@@ -69,7 +69,7 @@ type Line = { title: string; kind: 'category' | 'number' | 'text'; buffer: strin
 
 interface Input {
   meta: Meta; buffers: Record<string, () => Promise<ArrayBuffer>>;
-  sheets?: { tile?: (sheet: number) => Promise<Blob>; components?: () => Promise<Blob> };
+  sheets?: { tile?: (sheet: number) => Promise<ImageBitmapSource>; components?: () => Promise<ImageBitmapSource> };
   options?: Options;
 }
 
@@ -199,6 +199,35 @@ type Hit = {
   row?: number; key?: string; run?: () => void;
 };
 type Act = { label: string; key?: string; run: () => void };
+
+// Fits made in the page
+
+type Values = Float64Array | Float32Array | Uint8Array;
+type Latent = 'shared' | 'component';
+/** Rows: `factor` times values, about their mean; `total`, `features` count what coordinates lack. */
+type Matrix = {
+  values: Values; n: number; d: number; factor: number; origin: Float64Array;
+  total: number; features: number;
+};
+/** W is d x K; the mean is that of the rows less W shift. */
+type FitState = { W: Float64Array; shift: Float64Array; latent: Float64Array; noise: number };
+/** Log-likelihood in nats, and sums over rows. */
+type Sums = { value: number } & Record<'A' | 'sum' | 'second' | 'used', Float64Array>;
+type Step = { value: number; state: FitState; next: FitState };
+/** By row; scores, active and inclusion are n x K. */
+type Described = { active: Uint8Array; K: number; L: number } & Record<
+  'scores' | 'inclusion' | 'membership' | 'error', Float32Array> &
+  Record<'density' | 'variance', Float64Array>;
+/** A data set of the page; values are divided by `divide`, a table is standardised from `raw`. */
+type PageData = {
+  name: string; values: Values; n: number; d: number; divide: number; note: string;
+  shape: number[] | null; names: string[] | null; ids: string[] | null;
+  labels: { name: string; names: string[]; codes: ArrayLike<number> }[];
+  provenance: object; raw?: Values; offset?: Float64Array; scale?: Float64Array;
+};
+/** Colours, as appca/plots has them, and settings of a fit by default. */
+type PageLook = Record<'few' | 'many' | 'shapes' | 'ramp', string[]> &
+  Record<'light' | 'dark', number[][]> & { missing: string; settings: object };
 
 type Actions = import('./input/actions.js').Actions;
 type Gpu = import('./gl/gpu.js').Gpu;

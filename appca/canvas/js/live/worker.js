@@ -1,0 +1,144 @@
+/** What computes beside the page: reads files, fits, makes scenes, images and files to save. */
+
+import { arranged, closedForm, describe, Fits, resized, rowsOf, times } from './em.js';
+import { readFiles, sessionOf, tableOf } from './files.js';
+import { fitPart, rowsPart, sheet } from './maker.js';
+
+const [AT_ONCE, LARGE] = [90, 1e6]; // ms until a fit is shown; how many numbers are many
+const [PATIENCE, LAST] = [1500, 6]; // ms for starts, and steps over all features, of many numbers
+const WORTH = 5e-3; // nats a row by which another end is shown instead
+
+/** @typedef {{k: number, l: number, latent: Latent, moving?: boolean}} Wanted */
+
+/** @type {any} */ const host = globalThis;
+/** @type {PageLook} */ let look;
+/** @type {PageData} */ let data;
+/** @type {Fits} */ let fits;
+/** @type {{state: FitState, said: Described, wanted: Wanted} | null} on screen */ let shown = null;
+/** @type {Wanted | null} */ let next = null;
+let busy = false;
+/** @type {Map<string, {state: FitState, value: number, done: boolean}>} */ let ends = new Map();
+
+const { port1, port2 } = new MessageChannel();
+/** Let messages in. */
+const pause = () =>
+  new Promise((resume) => {
+    port1.onmessage = resume;
+    port2.postMessage(0);
+  });
+
+/** Take steps until the end, or until it is over. @param {Generator<any, any>} path @param {() => boolean} over @param {(state: FitState) => void} [better] for the best of the first starts */
+async function follow(path, over, better) {
+  for (let last = performance.now(); ;) {
+    const { done, value } = path.next();
+    if (done || over()) return { state: value.state ?? value, done };
+    if (value.named) better?.(value.state);
+    if (performance.now() - last < 12) continue;
+    await pause();
+    last = performance.now();
+  }
+}
+
+/** @param {number} value @param {boolean} done */
+function say(value, done) {
+  const text = `${value.toFixed(2).replace('-', '−')} nats per row`;
+  const state = done ? 'done' : 'fitting';
+  host.postMessage({
+    kind: 'said',
+    text: done ? text : `${text}, searching for a better fit`,
+    state,
+  });
+}
+
+/** @param {Wanted} wanted @param {FitState} state @param {boolean} done */
+function show(wanted, state, done) {
+  const { k, l, latent } = wanted;
+  const key = `${k} ${l} ${latent}`;
+  const found = describe(state, fits.rows, l);
+  const value = found.density.reduce((sum, one) => sum + one, 0) / data.n;
+  const before = ends.get(key);
+  if (before && value < before.value + WORTH) {
+    before.done ||= done;
+    if (shown?.wanted === wanted) return say(before.value, done);
+  } else ends.set(key, { state, value, done });
+  const { came, ...made } = arranged(state, found, shown?.state ?? null);
+  shown = { ...made, wanted };
+  const part = fitPart(data, made.state, made.said, look);
+  const moved = Object.values(part.buffers).map(({ buffer }) => buffer);
+  host.postMessage({ kind: 'scene', ...part, came }, moved);
+  say(value, done);
+}
+
+/** Fit what is wanted: at once from what is there, then from other starts while nothing else is wanted. @param {Wanted} wanted */
+async function fit(wanted) {
+  const { k, l, latent } = wanted;
+  const [here, start] = [fits, performance.now()];
+  const late = (/** @type {number} */ ms) => performance.now() - start > ms;
+  const large = data.n * data.d > LARGE;
+  const known = ends.get(`${k} ${l} ${latent}`);
+  if (known) show(wanted, known.state, known.done);
+  else if (k < l + 1) show(wanted, closedForm(fits.rows, k, latent), true);
+  else {
+    const path = shown ? fits.warm(shown.state, k, l, latent) : fits.rough(k, l, latent);
+    const { state } = await follow(path, () => late(AT_ONCE));
+    if (here === fits) show(wanted, shown ? fits.lifted(state) : state, false);
+  }
+  await pause();
+  if (wanted.moving || known?.done || k === l || here !== fits) return;
+  const path = fits.best(k, l, latent, () => large && late(PATIENCE), large ? LAST : undefined);
+  const better = (/** @type {FitState} */ state) => show(wanted, fits.lifted(state), false);
+  const { state, done } = await follow(path, () => Boolean(next) || here !== fits, better);
+  if (done && here === fits) show(wanted, state, true);
+}
+
+async function work() {
+  if (busy) return;
+  busy = true;
+  for (let wanted = next; wanted; wanted = next) {
+    next = null;
+    await fit(wanted);
+  }
+  busy = false;
+}
+
+/** @param {PageData} opened @param {Wanted} size */
+function open(opened, size) {
+  data = opened;
+  const { n, d, name, note, values, divide } = data;
+  fits = new Fits(rowsOf(values, n, d, 1 / divide), size.k);
+  [ends, shown] = [new Map(), null];
+  const most = fits.mostK;
+  const part = rowsPart(data, times(fits.rows, resized(fits.first, fits.few, 2), 2), look);
+  const k = Math.min(size.k, most);
+  next = { ...size, k, l: Math.min(size.l, k) };
+  host.postMessage({ kind: 'data', ...part, name, note, most, size: next });
+  work();
+}
+
+/** @type {Record<string, (message: any) => any>} */
+const answers = {
+  look: (message) => (look = message.look),
+  open: (message) => open(message.data, message.size),
+  size: ({ size }) => {
+    next = size;
+    work();
+  },
+  files: async ({ files, size }) => {
+    try {
+      open(await readFiles(files), size);
+    } catch (error) {
+      const text = /** @type {Error} */ (error).message;
+      host.postMessage({ kind: 'said', text, state: 'refused' });
+    }
+  },
+  sheet: ({ number, id }) => host.postMessage({ id, ...sheet(data, number) }),
+  save: async ({ what, id, selected }) => {
+    if (!shown) return;
+    const { state, said, wanted } = shown;
+    const { origin } = fits.rows;
+    const whole = { data, origin, state, said, latent: wanted.latent, selected, look };
+    host.postMessage({ id, parts: what === 'csv' ? tableOf(whole) : await sessionOf(whole) });
+  },
+};
+
+host.onmessage = (/** @type {MessageEvent} */ message) => answers[message.data.kind](message.data);
