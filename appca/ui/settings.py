@@ -100,9 +100,9 @@ def map_settings(dataset: Dataset) -> None:
     value = int(min(max(chosen.get("n_neighbors", NEIGHBOURS), 2), most))
     box: dict[str, Any] = {"key": "umap_n_neighbors", "help": near}
     chosen["n_neighbors"] = st.number_input("Neighbours", 2, most, value, **box)
-    value = float(min(max(chosen.get("min_dist", DISTANCE), 0), 1))
+    distance = float(min(max(chosen.get("min_dist", DISTANCE), 0), 1))
     box = {"key": "umap_min_dist", "help": "How close points may come."}
-    chosen["min_dist"] = st.number_input("Least distance", 0.0, 1.0, value, **box)
+    chosen["min_dist"] = st.number_input("Least distance", 0.0, 1.0, distance, **box)
     starts, now = list(STARTS), chosen.get("start", "pca")
     box = {"key": "umap_start", "index": starts.index(now), "format_func": STARTS.__getitem__}
     box |= {"help": "The first coordinates, from which the map is pulled into shape."}
