@@ -61,7 +61,9 @@ function show(wanted, state, done) {
     before.done ||= done;
     if (shown?.wanted === wanted) return say(before.value, done);
   } else ends.set(key, { state, value, done });
-  const { came, ...made } = arranged(state, found, shown?.state ?? null);
+  const refined = shown?.wanted === wanted; // the same K and L, from another start
+  const { came: all, ...made } = arranged(state, found, shown?.state ?? null);
+  const came = refined ? [] : all;
   shown = { ...made, wanted };
   const part = fitPart(data, made.state, made.said, look);
   const moved = Object.values(part.buffers).map(({ buffer }) => buffer);
