@@ -6,7 +6,7 @@ with all rows. Variants go on from the end of a fit of the paper's model.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -83,22 +83,16 @@ RANDOM = Candidate("random rotation", random_rotation)
 SPARE_STARTS, EXTRA_STARTS = 5, 25  # one of these mostly ends highest on handwritten digits
 SPARE = [RANDOM._replace(spare=True)] * SPARE_STARTS + [RANDOM._replace(extra=True)] * EXTRA_STARTS
 
-NAMED: dict[str, tuple[Candidate, ...]] = {
-    "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX, *SPARE),
-    "quartimax": (QUARTIMAX,),
-    "annealed": (ANNEALED_PCA,),
-    "pca": (PCA,),
-    "ica": (ICA,),
-    "random": (RANDOM,),
-}
+NAMED = {"annealed": ANNEALED_PCA, "ica": ICA, "pca": PCA, "quartimax": QUARTIMAX, "random": RANDOM}
+AUTOMATIC = (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX, *SPARE)
 MANY_COMPONENTS = 100  # above which quartimax on the sample finds nothing
 FOR_MANY = (ICA, ANNEALED_PCA, PCA)
 
 
 def candidates(init: str, n_init: int, n_components: int) -> list[Candidate]:
     """List the starts that `init` names, and n_init - 1 random rotations more."""
-    many = init == "auto" and n_components > MANY_COMPONENTS
-    return [*(FOR_MANY if many else NAMED[init]), *[RANDOM] * (n_init - 1)]
+    automatic = FOR_MANY if n_components > MANY_COMPONENTS else AUTOMATIC
+    return [*(automatic if init == "auto" else [NAMED[init]]), *[RANDOM] * (n_init - 1)]
 
 
 def first_state(rows: Observations, W: Array, settings: em.EMSettings) -> em.SubspaceState:
@@ -125,7 +119,7 @@ def first_state(rows: Observations, W: Array, settings: em.EMSettings) -> em.Sub
 
 def annealed(
     start: em.SubspaceState, rows: Observations, settings: em.EMSettings
-) -> Iterator[tuple[float, em.SubspaceState]]:
+) -> loop.Path[em.SubspaceState]:
     """EM with logits times beta rising to 1; values it yields are tempered, so they may fall."""
     yield -math.inf, start
     state, em_map = start, em.EMMap(rows, settings)
@@ -136,7 +130,7 @@ def annealed(
 
 def ascent(
     start: em.SubspaceState, em_map: em.EMMap, *, accelerate: bool = True, age: int = 0
-) -> Iterator[tuple[float, em.SubspaceState]]:
+) -> loop.Path[em.SubspaceState]:
     """EM from `start`, plain or with momentum of an age."""
     ahead = partial(em.extend, settings=em_map.settings) if accelerate else None
     return loop.nesterov(em_map, start, ahead, age)
@@ -189,21 +183,12 @@ class EMControl(NamedTuple):
         return self._replace(max_iter=1, callback=None) if stopped else self
 
     def run(
-        self,
-        stage: str,
-        path: Iterator[tuple[float, loop.S]],
-        rows: Any,
-        iterations: int,
-        tol: float,
-        *,
-        window: int = loop.WINDOW,
-        halt: Callable[[loop.S], str | None] = lambda _state: None,
+        self, stage: str, path: loop.Path[loop.S], rows: Any, limit: int, tol: float, **how: Any
     ) -> loop.EMResult[loop.S]:
-        """Follow a path for at most so many iterations; `tol` in nats per row over ten of them."""
-        limit, n = min(iterations, self.max_iter), rows.mass
+        """Follow a path for `limit` iterations at most; `tol` in nats per row over ten of them."""
+        limit, n = min(limit, self.max_iter), rows.mass
         watch = loop.watcher(self.callback, stage, limit, self.mass / n)
-        how: Any = {"max_iter": limit, "window": window, "watch": watch, "halt": halt}
-        return loop.iterate(path, tol=tol * n, **how)
+        return loop.iterate(path, tol=tol * n, max_iter=limit, watch=watch, **how)
 
 
 def screen(
@@ -222,7 +207,7 @@ def screen(
     first = SCREENING_ITERATIONS if dear else iterations
     runs = climb(rng, sample, chosen, control, first, tol, partial(_scores, rng, rows, drawn))
     if dear:
-        runs = _go_on(_best(runs, 1, sample.mass), sample, control, tol, iterations=iterations)
+        runs = _go_on(_best(runs, 1, sample.mass), sample, control, tol, limit=iterations)
     if not whole and runs[-1].stop_reason != loop.STOPPED:
         fitting = MAX_COORDINATE_BYTES // (drawn.basis.shape[1] * rows.dtype.itemsize)
         held = _coordinates(rng, rows, drawn.basis, max(fitting, sample.n))
@@ -230,7 +215,7 @@ def screen(
         size = LARGER_SAMPLE * sample.n
         learn = settings.learn_mean
         part = some_rows(rng, held, size, learn_mean=learn) if size < held.n else held
-        runs = _best(_go_on(runs, part, control, tol, iterations=iterations), 1, part.mass)
+        runs = _best(_go_on(runs, part, control, tol, limit=iterations), 1, part.mass)
         runs = _go_on(runs, held, control, loop.WINDOW * control.tol, window=LAST_WINDOW)
     best = max(runs, key=lambda run: run.log_likelihood)
     W = stiefel.polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
@@ -242,7 +227,7 @@ def _go_on(
     runs: Runs, rows: Rows, control: EMControl, tol: float, age: int = 0, **how: Any
 ) -> Runs:
     """Climb from the ends of runs with other rows, perhaps in more coordinates."""
-    how = {"iterations": REFINEMENT_ITERATIONS} | how
+    how = {"limit": REFINEMENT_ITERATIONS} | how
     em_map, further = em.EMMap(rows, control.settings), Runs()
     for run in runs:
         if run.stop_reason == loop.STOPPED:
@@ -371,17 +356,15 @@ def climb(
 
 
 def while_promising(
-    path: Iterator[tuple[float, loop.S]], others: list[loop.EMResult[loop.S]]
-) -> Iterator[tuple[float, loop.S]]:
+    path: loop.Path[loop.S], others: list[loop.EMResult[loop.S]]
+) -> loop.Path[loop.S]:
     """Follow a path while it may end above others, see `PATIENCE`."""
     best, values = max((run.log_likelihood for run in others), default=-math.inf), list[float]()
     for value, state in path:
         yield value, state
         values.append(value)
-        if (
-            len(values) > loop.WINDOW
-            and value + PATIENCE * (value - values[-1 - loop.WINDOW]) < best
-        ):
+        gain = value - values[-1 - loop.WINDOW] if len(values) > loop.WINDOW else math.inf
+        if value + PATIENCE * gain < best:
             return
 
 
@@ -457,15 +440,11 @@ def last_climb(
     stopped = start.stop_reason == loop.STOPPED
     control = control.after(stopped)
     settings, age = em_map.settings, 0 if share is None else LATER_AGE
-    run = control.run(
-        stage,
-        ascent(start.state, em_map, accelerate=control.accelerate, age=age),
-        em_map.rows,
-        control.max_iter,
-        (1.0 if share is None else share * loop.WINDOW) * control.tol,
-        window=loop.WINDOW if share is None else 1,
-        halt=partial(halt, floor=0.0 if settings.variant.by_feature else settings.floor),
-    )
+    path = ascent(start.state, em_map, accelerate=control.accelerate, age=age)
+    window, factor = (loop.WINDOW, 1.0) if share is None else (1, share * loop.WINDOW)
+    stop = partial(halt, floor=0.0 if settings.variant.by_feature else settings.floor)
+    at = em_map.rows, control.max_iter, factor * control.tol
+    run = control.run(stage, path, *at, window=window, halt=stop)
     if share not in (None, 1.0) and run.stop_reason.startswith(loop.CONVERGED):
         words = f"the last iteration gained below {share:g} times tol"
         run = run._replace(stop_reason=f"{loop.CONVERGED}: {words}")

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from appca.models import polynomials
-from appca.models.numerics import Array, share_of, zeros
+from appca.models.numerics import Array, inverse_or_zero, share_of, zeros
 from appca.models.products import ThinProducts
 from appca.models.rows import Block, Observations, Rows, added, least_kept, narrowed, tiles
 from appca.models.stiefel import polar
@@ -69,7 +69,7 @@ class RowModel(NamedTuple):
     weights: Array  # (J,) their probabilities
 
 
-class Weighed(NamedTuple):
+class RowPosterior(NamedTuple):
     """Posterior of rows."""
 
     log_density: Array  # (N,) nats
@@ -79,13 +79,13 @@ class Weighed(NamedTuple):
     sizes: Array | None  # (N, K + 1) posterior probabilities, where sizes are learned
 
 
-def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> Weighed:
+def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> RowPosterior:
     """Sum over scales and supports, for projections P (N, K) and squared distances (N,)."""
     J = len(model.grid)
     if J == 1:
         log_sum, r, sizes = polynomials.over_supports(_logits(P, model), model.sizes)
         density = _unexplained(squares, model)[:, 0] + log_sum
-        return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
+        return RowPosterior(density, np.ones((len(P), 1)), r, r, sizes)
     power = np.square(P, dtype=np.float64) * slope(model)
     offset = 0.5 * np.log1p(model.latent / model.noise)
     around = _unexplained(squares, model) + np.log(model.weights)
@@ -103,10 +103,10 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
     inclusion = np.add.reduceat(shared, first)
     by_scale = np.add.reduceat(shared * (u**moment)[:, None], first)
     sizes = None if sizes is None else np.add.reduceat(share * sizes, first)
-    return Weighed(peak + np.log(total), scales, inclusion, by_scale, sizes)
+    return RowPosterior(peak + np.log(total), scales, inclusion, by_scale, sizes)
 
 
-def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, Array]:
+def describe_rows(P: Array, squares: Array, model: RowModel) -> tuple[RowPosterior, Array, Array]:
     """Posterior of rows, their likeliest supports (N, K) bool, and probabilities (N,) of these."""
     if len(model.grid) > 1:
         row, active = weigh(P, squares, model), likeliest(P, squares, model)
@@ -115,8 +115,8 @@ def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, A
     a = _logits(P, model)
     log_sum, r, sizes = polynomials.over_supports(a, model.sizes)
     active, value = polynomials.best(a, model.sizes)
-    density = _unexplained(squares, model)[:, 0] + log_sum
-    return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
+    density, scales = _unexplained(squares, model)[:, 0] + log_sum, np.ones((len(P), 1))
+    return RowPosterior(density, scales, r, r, sizes), active, share_of(value - log_sum)
 
 
 def log_density(P: Array, squares: Array, model: RowModel) -> Array:
@@ -261,7 +261,7 @@ class SubspaceState(NamedTuple):
     @property
     def inverse_scale(self) -> Array:
         """Noise deviations of features in units of sigma, (d,) or 1; 0 for constant ones."""
-        return np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0.0)
+        return inverse_or_zero(self.scale)
 
     @property
     def directions(self) -> Array:
@@ -337,10 +337,8 @@ def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
     counts = variance > np.square(CONSTANT * float(np.finfo(rows.dtype).eps) * origin)
     counts &= varying > LEAST_ROWS * (1.0 - ROUNDING)
     share = floor_shares(varying, rows.mass / of_one)
-    unit, most = (
-        np.divide(1.0, np.sqrt(noise), out=np.zeros(rows.d), where=counts)
-        for noise in (np.maximum(share, 1.0) * variance, share * variance)
-    )
+    noises = np.maximum(share, 1.0) * variance, share * variance
+    unit, most = (inverse_or_zero(np.sqrt(noise) * counts) for noise in noises)
     return settings._replace(power=power, unit=unit, most=most)
 
 

@@ -25,7 +25,7 @@ from appca.models import climb, conditionals, em, polynomials, set_tree, stiefel
 from appca.models.chains import Chains, Draws, DrawStore, Measures, row_pairs
 from appca.models.climb import EMControl
 from appca.models.conditionals import Gamma, Indicators, InverseGamma
-from appca.models.em import PAPER, RowModel, SubspaceState, Weighed, evenly, weigh
+from appca.models.em import PAPER, RowModel, RowPosterior, SubspaceState, evenly, weigh
 from appca.models.factor_em import DRAW, PRIOR
 from appca.models.loop import STOPPED, Callback, watcher
 from appca.models.numerics import Array
@@ -82,7 +82,7 @@ class CachedState(NamedTuple):
     state: GibbsState
     P: Array  # (N, K), (y_n - mu)' W
     squares: float  # sum of |y - mu - W x|^2 / u
-    row: Weighed | None  # posterior of rows given the parameters, where scales or sizes are learned
+    row: RowPosterior | None  # given the parameters, if scales or sizes are learned
 
 
 class IndicatorPrior(NamedTuple):
