@@ -7,7 +7,7 @@ import math
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -101,9 +101,7 @@ class DrawStore:
         self.counts: Counter[tuple[int, int]] = Counter()
         self.highest: dict[tuple[int, int], tuple[float, Any]] = {}
 
-    def keep(
-        self, states: Sequence[Any], measures: Sequence[Measures], records: Sequence[Draws]
-    ) -> None:
+    def keep(self, states: list[Any], measures: list[Measures], records: list[Draws]) -> None:
         """Add a draw of every chain."""
         for chain, (state, of) in enumerate(zip(states, measures, strict=True)):
             densities = {"log_likelihood": of.log_likelihood, "log_posterior": of.log_posterior}

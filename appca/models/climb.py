@@ -355,9 +355,7 @@ def climb(
     return runs
 
 
-def while_promising(
-    path: loop.Path[loop.S], others: list[loop.EMResult[loop.S]]
-) -> loop.Path[loop.S]:
+def while_promising(path: loop.Path[loop.S], others: list[loop.EMResult[Any]]) -> loop.Path[loop.S]:
     """Follow a path while it may end above others, see `PATIENCE`."""
     best, values = max((run.log_likelihood for run in others), default=-math.inf), list[float]()
     for value, state in path:
@@ -487,7 +485,7 @@ def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMContr
         size = sample_size(rows, settings.n_components)
         if size < rows.n or not isinstance(rows, Rows):
             sample, at = drawn(size)
-        run = _highest_start(rng, sample, start, at, several=sample is rows)
+        run = _best_start(rng, sample, start, at, several=sample is rows)
         if sampled := sample.n < rows.n:
             run = _go_on([run], sample, at, SAMPLE_TOL)[0]
             size = LARGER_SAMPLE * sample.n
@@ -500,9 +498,7 @@ def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMContr
     return SubspaceFit(run.state, None, run.log_likelihoods, run.stop_reason, None, whole)
 
 
-def _highest_start(
-    rng: Generator, rows: Rows, start: Any, control: EMControl, several: bool
-) -> Run:
+def _best_start(rng: Generator, rows: Rows, start: Any, control: EMControl, several: bool) -> Run:
     """Return a start, or the highest end of climbs from it and, with few rows, rotations of it."""
     settings, unit = control.settings, np.broadcast_to(control.settings.unit, rows.d)[:, None]
     first = run = _paper_start(rng, rows, start, control)

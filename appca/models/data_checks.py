@@ -26,17 +26,9 @@ def refuse_where(wrong: dict[str, bool]) -> None:
             raise ValueError(sentence)
 
 
-def refuse_components(
-    n: int, most: int, why: str, remedy: str = "ask for fewer components"
-) -> None:
+def refuse_components(n: int, most: int, why: str, hint: str = "ask for fewer components") -> None:
     """Raise ValueError for more than `most` components."""
-    refuse_where({f"n_components must be at most {most}{why}; got {n}: {remedy}.": n > most})
-
-
-def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
-    """Raise ValueError where the data cannot carry `n_components` orthogonal directions."""
-    why = f", because X has {n_rows} rows and {n_features} feature(s)"
-    refuse_components(n_components, min(n_rows - 1, n_features), why)
+    refuse_where({f"n_components must be at most {most}{why}; got {n}: {hint}.": n > most})
 
 
 def given_directions(init: Any, n_components: int, n_features: int) -> Array:

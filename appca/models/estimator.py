@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from arviz import InferenceData
 
 LARGEST_NUMBER = 2**63 - 1
-
-
 POSTERIOR, DRAWS = "posterior_", "draws_"  # prefixes of all draws, and of those for queries
 _OF_MODEL = ("components", "latent_variance", "explained_variance", "scale", "weights")
 _DRAWN = (*_OF_MODEL, "Z_mean", "X_mean")
@@ -330,8 +328,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         of largest inclusion probability, or, if L is not fixed, those above one half.
         """
         refuse_support(support)
-        how = {"support": support}
-        return self._ask("allocate", X, lambda rows, X: rows.supports(X, support), **how)
+        return self._ask("allocate", X, lambda rows, X: rows.supports(X, support), support=support)
 
     def _ask(self, question: str, X: Any, answer: Callable[[Any, Array], Array], **how: str) -> Any:
         """Answer a question about rows; for a Dask array lazily."""

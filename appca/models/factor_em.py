@@ -24,7 +24,7 @@ from appca.models.em import MAX_MOMENTUM_LOG_CHANGE, SubspaceStatistics
 from appca.models.independent_components import Start
 from appca.models.loop import STOPPED, WINDOW, EMResult, nesterov, watcher
 from appca.models.numerics import Array
-from appca.models.rows import Rows, project, transposed_product
+from appca.models.rows import Rows, outer_sum, project
 from appca.models.set_tree import CollapsedModel, Members
 from appca.models.stiefel import Thin, lower, thin
 from appca.models.supports import ANNEALED, MANY, RowSupports, SupportsOfRows
@@ -103,11 +103,7 @@ def expect_sets(
 def _sums(
     values: Array, moments: Any, state: FactorState, rows: Rows, settings: FactorSettings
 ) -> SubspaceStatistics:
-    """Complete the sums by priors of Z and W and products with the rows.
-
-    values (N,) are nats of each row. moments: H (N, K), E[x z]; sums of E[(x z)(x z)'] (K, K), and
-    of uses (K,). The log-likelihood has log p(W), if any.
-    """
+    """Complete sums, given nats (N,) and `moments`: E[x z] (N, K), sums of E[(x z)(x z)'], uses."""
     (H, second, used), K, v = moments, state.W.shape[1], settings.loading_variance
     total = float(rows.weighted(values).sum())
     total -= rows.mass * polynomials.log_binomial(K, settings.n_active)
@@ -115,7 +111,7 @@ def _sums(
         total -= 0.5 * rows.n_features * K * math.log(2.0 * math.pi * v)
         total -= 0.5 * float(np.square(state.W).sum()) / v
     H = rows.weighted(H)
-    return SubspaceStatistics(total, transposed_product(rows, H), H.sum(axis=0), second, used)
+    return SubspaceStatistics(total, outer_sum(rows, H), H.sum(axis=0), second, used)
 
 
 def maximise(
@@ -219,7 +215,7 @@ def fit(rng: Generator, rows: Rows, begins: Begins, control: climb.EMControl) ->
     best = max(fits, key=lambda fit: fit.sums.log_likelihood)
     state, same_order = best.state, best.same_order and not screened
     if space is not None:
-        state = state._replace(W=transposed_product(rows, space.duals @ state.W))
+        state = state._replace(W=outer_sum(rows, space.duals @ state.W))
     reason = STOPPED if stopped else best.stop_reason
     return best._replace(state=state, stop_reason=reason, same_order=same_order)
 
@@ -294,15 +290,13 @@ def _classification_em(
     last: dict[str, Any] = {}  # the E step at the state that EM is in
 
     def advance(before: ClassificationState, betas: Array = MODE) -> Any:
-        sums, members, log_conditional = expect_sets(
-            rng, before.state, rows, settings, before[1:3], betas
-        )
+        sums, members, values = expect_sets(rng, before.state, rows, settings, before[1:3], betas)
         last.update(sums=sums, members=members)
         state = maximise(sums, before.state, rows, settings)
         member = supports.indicators(before.members, len(sums.second))
         kept = np.take_along_axis(member, members, axis=1).mean(axis=1)
         changed = float(1.0 - np.average(kept, weights=rows.weights))
-        after = state, members, log_conditional, changed, before.iterations + 1
+        after = state, members, values, changed, before.iterations + 1
         return sums.log_likelihood, ClassificationState(*after)
 
     def halt(before: ClassificationState) -> str | None:

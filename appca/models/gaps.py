@@ -159,9 +159,7 @@ def is_exact(n_components: int, n_active: int) -> bool:
     return math.comb(n_components, n_active) <= MOST_SETS
 
 
-def support_posterior(
-    Lam: Floats, c: Floats, n_active: int, members: Members | None = None
-) -> SetSums:
+def sum_supports(Lam: Floats, c: Floats, n_active: int, members: Members | None = None) -> SetSums:
     """Sum over all supports of every row, or over those around its best, sought from `members`."""
     if is_exact(c.shape[1], n_active):
         return set_tree.summed(Lam, c, n_active)
@@ -180,15 +178,13 @@ def support_scores(Lam: Floats, c: Floats, members: Members) -> Floats:
 
 def compile_ahead() -> None:
     """Compile the sum over supports, once a machine, so that no fit waits for it."""
-    support_posterior(np.ones((1, 3)), np.zeros((1, 2)), 1)
+    sum_supports(np.ones((1, 3)), np.zeros((1, 2)), 1)
 
 
 NOT_SUMMED = (
     f", with more than {MOST_SETS:,} supports: incomplete rows count with their "
     "best support and its exchanges of one component, not with all"
 )
-
-
 BLOCK_ROWS = 512  # whose second moments are held at a time
 SAME_PATTERN = 64  # rows from which a common pattern of missing entries has its own block
 
@@ -287,7 +283,7 @@ class IncompleteModel(NamedTuple):
         np.maximum(squares, 0.0, out=squares)
         n_observed = block.X.shape[1] - np.diff(block.missing.indptr)
         c *= snr / np.sqrt(self.noise)
-        supports = support_posterior(Lam, c, self.n_active, members)
+        supports = sum_supports(Lam, c, self.n_active, members)
         density = supports.log_sum - squares / (2.0 * self.noise)
         density -= 0.5 * n_observed * np.log(2.0 * np.pi * self.noise)
         density -= polynomials.log_binomial(K, self.n_active)
@@ -370,9 +366,7 @@ class IncompleteMap(em.EMMap):
         return value, moved._replace(offset=mean, shift=none, members=best)
 
 
-NEAR_BEST = (
-    "best support and its exchanges of one component where entries are missing: a lower bound"
-)
+BOUND = "best support and its exchanges of one component where entries are missing: a lower bound"
 
 
 @dataclass(frozen=True, eq=False)
@@ -426,7 +420,7 @@ class PosteriorWithGaps(Posterior):
         for numbers, values in answers:
             for column, of_rows in zip(columns, values, strict=True):
                 column[numbers] = of_rows
-        method = "exact" if is_exact(K, at.n_active) else NEAR_BEST
+        method = "exact" if is_exact(K, at.n_active) else BOUND
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
 

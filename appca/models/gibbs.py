@@ -297,9 +297,7 @@ def log_normal(squares: float, n: int, variance: float) -> float:
     return -0.5 * n * math.log(2.0 * math.pi * variance) - squares / (2.0 * variance)
 
 
-def prior_densities(
-    state: GibbsState, prior: Prior, indicators: IndicatorPrior
-) -> tuple[float, float]:
+def log_priors(state: GibbsState, prior: Prior, indicators: IndicatorPrior) -> tuple[float, float]:
     """Log P(Z | alpha) or log P(Z | rho), and of any W, log p(W / unit | sigma2_W)."""
     (N, K), of_W = state.Z.shape, 0.0
     if indicators.log_density is not None:
@@ -335,18 +333,16 @@ def row_gains(seen: CachedState, indicators: IndicatorPrior) -> Array:
     return supports.scores_given(c, state.Z, model)[1]
 
 
-def measure(
-    data: ChainData, prior: Prior, indicators: IndicatorPrior, seen: CachedState
-) -> Measures:
+def measure(data: ChainData, prior: Prior, indicators: IndicatorPrior, at: CachedState) -> Measures:
     """Give the exact log-likelihood, X and if possible u and Z integrated out, and with priors."""
-    state, bounded = seen.state, indicators.log_density is None
-    of_Z, of_W = prior_densities(state, prior, indicators)
-    if seen.row is not None:
-        likelihood, of_Z = float(seen.row.log_density.sum()), 0.0
+    state, bounded = at.state, indicators.log_density is None
+    of_Z, of_W = log_priors(state, prior, indicators)
+    if at.row is not None:
+        likelihood, of_Z = float(at.row.log_density.sum()), 0.0
     else:
         # of all rows if no component explained any of them
         likelihood = log_normal(data.squares_about(state.mu), data.size, state.sigma2)
-        likelihood += float(row_gains(seen, indicators).sum())
+        likelihood += float(row_gains(at, indicators).sum())
         likelihood, of_Z = (likelihood + of_Z, 0.0) if bounded else (likelihood, of_Z)
     total = likelihood + of_Z + conditionals.log_density(prior.noise, state.sigma2) + of_W
     number = int(state.Z.any(axis=0).sum()) if indicators.any_W and not bounded else 0
@@ -371,7 +367,7 @@ def record(data: ChainData, prior: Prior, indicators: IndicatorPrior, seen: Cach
     if state.u is not None and data.grid is not None:
         joint -= 0.5 * float((data.rows.d + state.Z.sum(axis=1)) @ np.log(state.u))
         joint += float(np.log(state.weights)[np.searchsorted(data.grid, state.u)].sum())
-    of_Z, of_W = prior_densities(state, prior, indicators)
+    of_Z, of_W = log_priors(state, prior, indicators)
     joint += of_Z + (of_W if unbounded else 0.0)  # else given W
     if not indicators.any_W and (unbounded or not isinstance(state.sizes, int)):
         # Draws differ in the number of scores, whose densities would depend on the unit of the data

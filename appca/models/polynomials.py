@@ -258,11 +258,7 @@ def _rejected(rng: Generator, a: Array, n_active: int) -> Mask:
 
 
 def _tilted(a: Array, n_active: int) -> Iterator[tuple[Any, ...]]:
-    """Yield parts of the rows a (n, K), side by side, at the tilts where L components are expected.
-
-    Of each part its slice, L-th largest logits (n,), p (K or K + 1, w), tilt and variance (w,) of
-    the number of components, and logits less the L-th largest, with room, twice (K, w).
-    """
+    """Yield slice, L-th logits, p, tilt, variance and scratch of tiles of rows with mean size L."""
     from appca.models.set_kernels import tilted
 
     n, K = a.shape

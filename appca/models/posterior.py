@@ -14,7 +14,7 @@ from numpy.random import Generator
 from appca.models import em, polynomials, supports
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
-from appca.models.em import PAPER, RowModel, SubspaceState, Variant
+from appca.models.em import PAPER, EMSettings, RowModel, SubspaceState, Variant
 from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array, inverse_or_zero, share_of
 from appca.models.products import mean_squares, projected
@@ -357,9 +357,7 @@ def publish_subspace(
     return order
 
 
-def state_of(
-    fitted: SubspacePosterior, rows: Observations, settings: em.EMSettings
-) -> SubspaceState:
+def state_of(fitted: SubspacePosterior, rows: Observations, settings: EMSettings) -> SubspaceState:
     """Return a fit of the same variant and K as a state of EM on these rows."""
     (K, D), model, s = fitted.components.shape, fitted.row_model, fitted.feature_scale
     offset = np.zeros(D)

@@ -459,7 +459,7 @@ def project(rows: Observations, W: Array) -> Array:
     return P
 
 
-def transposed_product(rows: Observations, S: Array) -> Array:
+def outer_sum(rows: Observations, S: Array) -> Array:
     """Sum over rows of (y_n - origin) s_n', (d, K) float64, for S (N, K)."""
     A = np.zeros((rows.d, S.shape[1]))
     for part in rows.over(lambda block: block.transposed_times(S[block.part])):

@@ -29,7 +29,6 @@ from appca.models.threads import single_threaded_blas
 ACTIVE = 0.5  # a score this large, in root mean squares of its column, starts as active
 LEAST_NOISE = 0.01  # of the mean feature variance, where W spans the data
 
-
 SHARED = {  # paragraphs in the documentation of several models, by their marks
     "sparse": """init : {"ica", "pca", "random"}
         Where chains start: independent components, principal components, or a random rotation of

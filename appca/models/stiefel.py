@@ -16,15 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, i0e
 
 from appca.models.numerics import Array
-from appca.models.rows import (
-    Block,
-    Observations,
-    Rows,
-    ShiftedSparse,
-    project,
-    tiles,
-    transposed_product,
-)
+from appca.models.rows import Block, Observations, Rows, ShiftedSparse, outer_sum, project, tiles
 from appca.words import naming_extra
 
 Floats = NDArray[np.float64]
@@ -279,7 +271,7 @@ def principal(rng: Generator, rows: Observations, q: int) -> Principal:
     values = np.maximum(values, 0.0)
     # Directions Y'u / |Y'u| lose their orthogonality as eigenvalues vanish.
     least = max(GRAM_RESOLUTION * values[0], np.finfo(np.float64).tiny)
-    V = transposed_product(rows, U) / np.sqrt(np.maximum(values, least))
+    V = outer_sum(rows, U) / np.sqrt(np.maximum(values, least))
     return Principal(values / n, upright(polar(V)))
 
 
@@ -342,7 +334,7 @@ def thin(rows: Rows) -> Thin:
 
 def lift(W: Array, space: Thin, rows: Observations) -> Array:
     """Directions (D, K) in the features of `rows` from their thin coordinates (r, K)."""
-    return polar(transposed_product(rows, space.duals @ W))
+    return polar(outer_sum(rows, space.duals @ W))
 
 
 def lower(W: Array, space: Thin, rows: Observations) -> Array:
