@@ -24,7 +24,7 @@ from appca.models.rows import Observations, Parts, Rows, about, centre_of, is_in
 from appca.models.settings import LEARNED, refuse_parameters
 from appca.models.threads import single_threaded_blas
 
-MOST_WITH_SIZES = 500  # components; a table of all sizes has K^2 numbers a row
+MOST_WITH_SIZES = 500  # components; a table of all sizes has K^2 numbers per row
 
 
 def first_size(model: Any) -> int:
@@ -178,7 +178,7 @@ class SubspaceModel(Criteria):
         with single_threaded_blas():
             rows = look(zero_mean=self.mean == "zero")
             self.n_features_in_ = rows.d
-            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            self.__dict__.pop("feature_names_in_", None)  # left by an earlier fit
             if rows.names is not None:
                 self.feature_names_in_ = np.array(rows.names, dtype=object)
             return self._fit_rows(rows)
@@ -328,7 +328,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
     explained_variance_ : (K,) mean of E[(x z)^2], times the squared length of the component.
     scale_ : (K,) root mean square of the training scores when active.
     n_active_ : int, L; K where sizes are learned.
-    size_probabilities_ : (K + 1,) of 0 to K components a row, with n_active="learned".
+    size_probabilities_ : (K + 1,) of 0 to K components per row, with n_active="learned".
     row_scale_values_, row_scale_probabilities_ : (10,), with row_scale="learned".
     log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, nats; with
         inference="hard" that of the rows and their best supports; with "gibbs" mean over chains.
@@ -366,7 +366,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
     latent_scale: float = 0.01
 
     def size_probabilities(self, X: Any) -> Array:
-        """Return posterior probabilities (N, K + 1) of 0 to K components a row, if learned."""
+        """Return posterior probabilities (N, K + 1) of 0 to K components per row, if learned."""
         check_is_fitted(self, "size_probabilities_")
         return self._averaged(self._asked(X)[0], lambda at, X: at.size_probabilities(X))
 

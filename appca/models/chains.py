@@ -1,4 +1,4 @@
-"""What is kept of chains, which of them count, and label-free summaries of Z.
+"""Stored draws of chains, the chains that averages use, and label-free summaries of Z.
 
 Components swap names and signs between draws, which must be aligned before entries are averaged.
 """
@@ -29,12 +29,12 @@ class Measures(NamedTuple):
 
     log_likelihood: float  # nats, as much as possible integrated out
     log_posterior: float  # nats, the same with the priors
-    number: int = 0  # of components, if it decides about the number of parameters
+    number: int = 0  # number of components, if it changes the number of parameters
 
 
 LEAST_GAP = 3.0  # nats: a peak that is e^3 times as high hides the other
 BEYOND_ERROR = 0.999  # probability that Monte Carlo error of a mean makes no such gap
-LEAST_DRAWS = 4  # of a chain, to know the error of its mean
+LEAST_DRAWS = 4  # per chain, to estimate the error of its mean
 
 
 class ChainLevels(NamedTuple):
@@ -46,7 +46,7 @@ class ChainLevels(NamedTuple):
 
     @property
     def why(self) -> str:
-        """A sentence for people."""
+        """One sentence that says which chains are used, and why."""
         n, lower = len(self.mean), np.flatnonzero(~self.counts)
         gap = self.mean.max() - self.mean
         if not len(lower):
@@ -122,7 +122,7 @@ class DrawStore:
 
     @property
     def best(self) -> Any:
-        """The densest draw of the most frequent number; others' densities differ in unit."""
+        """Densest draw with the most frequent number; densities of other numbers differ in unit."""
         good = levels(self.draws["log_posterior"][:, : self.kept]).counts
         frequent: Counter[int] = Counter()
         for (chain, number), count in self.counts.items():

@@ -22,7 +22,7 @@ ANNEALED_ITERATIONS = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001
 MAX_QUARTIMAX_STEPS = 200
 MAX_ICA_STEPS = 80  # K = 500 takes 45; a step costs two products
-QUARTIMAX_PRECISION = 1e-4  # of the last change of the rotation
+QUARTIMAX_PRECISION = 1e-4  # largest last change of the rotation
 
 
 def closed_form(rows: Observations, leading: stiefel.Principal, floor: float) -> em.SubspaceState:
@@ -40,7 +40,7 @@ class Candidate(NamedTuple):
     name: str
     rotation: Callable[[Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
     annealed: bool = False
-    needs_many_rows: bool = False  # scores of K^2 rows
+    needs_many_rows: bool = False  # needs scores of K^2 rows
     spare: bool = False  # left out where climbs to the end cost too much
     extra: bool = False  # taken only where all of them cost less than a second
 
@@ -61,7 +61,7 @@ def quartimax(_rng: Generator, P: Array) -> Array:
     return R
 
 
-independent = partial(fast_ica, most=MAX_ICA_STEPS)  # components as independent as they can be
+independent = partial(fast_ica, most=MAX_ICA_STEPS)  # the most independent components
 
 
 def unrotated(_rng: Generator, P: Array) -> Array:
@@ -136,28 +136,28 @@ def ascent(
     return loop.nesterov(em_map, start, ahead, age)
 
 
-SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200  # of a candidate of many, and of a climb
+SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200  # per candidate and per climb
 # Rows times K times swaps of the sample, up to which all candidates climb to their ends. At K = 30,
 # L = 8 ten climbs took 22 s, five times the fit without.
 MOST_SUMS = 400_000
 FEW_SUMS, FEW_NUMBERS = 50_000, 2**18  # up to which 25 more rotations climb on all rows
-SCREENING_TOL = FIRST_TOL = 1e-2  # nats a row; less fits the sample rather than the data
+SCREENING_TOL = FIRST_TOL = 1e-2  # nats per row; less fits the sample rather than the data
 # A climb on a sample ends where three times the gain of its last ten iterations would leave it
 # below another's end; on all rows of COIL-20 that would have lost the best of 3 in 12.
 PATIENCE = 3.0
 
-# Of samples of 2,500 rows of MNIST the best end is worse by 0.1 nats a row at 60,000 rows.
+# From samples of 2,500 rows of MNIST the best fit of 60,000 rows loses 0.1 nats per row.
 SAMPLE_ROWS_PER_COMPONENT, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 400, 2500, 10_000
 COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # half as many of a sample
 SAMPLE_COORDINATES_PER_COMPONENT = 2
-LARGER_SAMPLE, FINALISTS = 3, 3  # times the first one, before all rows
-LATER_AGE = 6  # of momentum on other rows: without it they take two or three iterations more
+LARGER_SAMPLE, FINALISTS = 3, 3  # multiple of rows in the larger sample, and fits to it
+LATER_AGE = 6  # age of momentum on other rows: without it fits take two or three iterations more
 LAST_SHARE, LAST_SHARE_OF_VARIANTS = 1.0, 200.0  # times tol, after climbs on samples
 LAST_WINDOW = 3  # iterations over all rows: a sample has brought the climb past its plateaus
-DIFFERENT = 1e-2  # nats a row between ends that are not the same
+DIFFERENT = 1e-2  # nats per row between ends that count as different
 ROUGH_TOL, ROUGH_ITERATIONS = 3e-2, 50  # at K = 500 two hundred fit 10,000 rows, not the data
-MAX_COORDINATE_BYTES = MAX_SAMPLE_BYTES = 2**28  # of coordinates of all rows, of sampled features
-MAX_SCORES_BYTES = 2**29  # of principal scores, for starts that need many rows
+MAX_COORDINATE_BYTES = MAX_SAMPLE_BYTES = 2**28  # for all rows, and for sampled features
+MAX_SCORES_BYTES = 2**29  # size of principal scores, for starts that need many rows
 
 Run = loop.EMResult[em.SubspaceState]
 Runs = list[Run]
@@ -170,13 +170,13 @@ class EMControl(NamedTuple):
     callback: loop.Callback | None
     max_iter: int  # bound on every stage
     tol: float  # nats per row over ten iterations on all rows
-    accelerate: bool  # of the fit proper; screening always is accelerated
-    mass: float  # of all rows, to which reported log-likelihoods of samples are scaled
+    accelerate: bool  # whether the final fit has momentum; screening always has
+    mass: float  # mass of all rows, to which log-likelihoods of samples are scaled
     # in adaptive factor analysis
-    exact: bool = True  # sum over all supports, or one support a row
+    exact: bool = True  # sum over all supports, or one support per row
     annealing: int = 0  # iterations with drawn supports
     least_change: float = 0.0  # share of slots
-    screened_rows: int = 0  # of the sample that starts are screened on; 0: each goes to its end
+    screened_rows: int = 0  # sample that starts are screened on; 0: each is fitted fully
 
     def after(self, stopped: bool) -> "EMControl":
         """Return these settings; after a stop those of one step, so that the fit is complete."""
@@ -283,7 +283,7 @@ def some_rows(rng: Generator, rows: Observations, size: int, *, learn_mean: bool
     X = rows.take(which)
     origin = centre_of(X, weights) if learn_mean else rows.origin
     sample = about(X, origin, weights)._replace(n_features=rows.n_features)
-    if isinstance(rows, Rows) and rows.d < rows.n_features:  # what lies in no coordinate counts
+    if isinstance(rows, Rows) and rows.d < rows.n_features:  # add variance outside coordinates
         outside = rows.squares[which] - np.einsum("nd,nd->n", X, X, dtype=np.float64)
         sample = sample._replace(squares=sample.squares + outside)
     return sample
@@ -356,7 +356,7 @@ def climb(
 
 
 def while_promising(path: loop.Path[loop.S], others: list[loop.EMResult[Any]]) -> loop.Path[loop.S]:
-    """Follow a path while it may end above others, see `PATIENCE`."""
+    """Follow a path while it may end above other runs, see `PATIENCE`."""
     best, values = max((run.log_likelihood for run in others), default=-math.inf), list[float]()
     for value, state in path:
         yield value, state
@@ -376,7 +376,7 @@ class SubspaceFit(NamedTuple):
     second: Array | None  # (K,) sums over rows of E[(x z)^2]; None of variants
     log_likelihoods: list[float]  # after each iteration, total, nats
     stop_reason: str
-    sums: em.SubspaceStatistics | None = None  # of the rows under the state, with W'A (K, K) for A
+    sums: em.SubspaceStatistics | None = None  # at the state, with W'A (K, K) for A
     same_order: bool = False  # whether EM went on from a state, in its order and signs
 
 
@@ -450,13 +450,13 @@ def last_climb(
 
 
 def halt(state: Any, floor: float) -> str | None:
-    """Say that EM must end because the noise variance of a state has reached its floor."""
+    """Return why EM must end if the noise variance has reached its floor, else None."""
     if state.noise > floor:
         return None
     return "the noise variance reached its floor, 1e-8 of the mean feature variance"
 
 
-SAMPLE_TOL, LARGER_TOL = 3e-2, 0.3  # nats a row, on the sample and the larger one
+SAMPLE_TOL, LARGER_TOL = 3e-2, 0.3  # nats per row, on the sample and the larger one
 
 
 def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMControl) -> SubspaceFit:
@@ -499,7 +499,7 @@ def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMContr
 
 
 def _best_start(rng: Generator, rows: Rows, start: Any, control: EMControl, several: bool) -> Run:
-    """Return a start, or the highest end of climbs from it and, with few rows, rotations of it."""
+    """Return a start or, with few rows, the best of climbs from it and random rotations of it."""
     settings, unit = control.settings, np.broadcast_to(control.settings.unit, rows.d)[:, None]
     first = run = _paper_start(rng, rows, start, control)
     sums = em.sums_a_pass(rows.n, settings.n_components, settings.n_active)

@@ -43,7 +43,7 @@ class QueryDraws(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    """Components of two sets paired one to one, the sum of their |cos| as large as can be."""
+    """Components of two sets paired one to one, with the largest sum of |cos|."""
 
     first: NDArray[np.intp]  # (min(K, K'),) ascending
     second: NDArray[np.intp]

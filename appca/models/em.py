@@ -58,12 +58,12 @@ def posterior(noise: Any, latent: Array) -> tuple[Array, Array]:
 
 
 class RowModel(NamedTuple):
-    """The parameters that decide about a row, given its projections and squared length."""
+    """Model of a row, given its projections and squared length."""
 
     noise: Any  # sigma2; 1 where each feature has its own noise; (N, 1) where rows differ
     latent: Array  # (K,) tau2_k, or (N, K)
-    n_features: int  # that the likelihood counts
-    log_scale: float  # sum of the logs of what features are multiplied by
+    n_features: int  # number of features in the likelihood
+    log_scale: float  # sum of the logs of the factors of features
     sizes: int | Array  # L, or probabilities (K + 1,) of 0 to K components
     grid: Array  # (J,) scales of rows
     weights: Array  # (J,) their probabilities
@@ -190,24 +190,24 @@ def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> A
     return np.asarray(~(most < most.max(axis=1, keepdims=True) - gap - NEGLIGIBLE))
 
 
-NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
+NOISE_FLOOR = 1e-8  # share of the mean feature variance, below which sigma2 is rounding
 
 # Rows times K times swaps from which the E step is compiled; the app's first fit need not wait.
 LEAST_COMPILED, MOST_COUNTED = 20_000, 15
 MANY_SWAPS = 50  # from which a Fourier transform costs less than a table, see `polynomials`
-MAX_MOMENTUM_LOG_CHANGE = 1.0  # of a variance
-GRID = np.geomspace(0.1, 10.0, 10)  # scales of rows; from 0.3 to 3.5, COIL-20 lost 31 nats a row
-LEAST_PROBABILITY = 1e-10  # of a scale or a size
-PSI_FLOOR = 1e-2  # of the variance of a feature: below it a component is that feature
+MAX_MOMENTUM_LOG_CHANGE = 1.0  # largest change of a log variance
+GRID = np.geomspace(0.1, 10.0, 10)  # row scales; 0.3 to 3.5 lost 31 nats per row of COIL-20
+LEAST_PROBABILITY = 1e-10  # least probability of a scale or a size
+PSI_FLOOR = 1e-2  # share of a feature's variance, below which a component copies the feature
 FLOOR_ROWS = 4.0  # times (kurtosis - 3) / N is the floor where few rows make up the variance
 LEAST_ROWS = 2.0  # that a variance rests on; three rows have exactly two, up to `ROUNDING`
 ROUNDING = 1e-6
-CONSTANT = 8.0  # roundings of the mean
+CONSTANT = 8.0  # roundings of the mean, below which a deviation is zero
 W_STEPS = 3  # alternations of W and s within an M step, on the same sums
 
 
 class Variant(NamedTuple):
-    """Which assumptions of the paper's model are given up."""
+    """Extensions of the paper's model."""
 
     by_feature: bool = False  # noise="feature"
     row_scales: bool = False  # row_scale="learned"
@@ -218,7 +218,7 @@ PAPER = Variant()
 
 
 class EMSettings(NamedTuple):
-    """What stays fixed over the iterations of EM."""
+    """Settings that stay fixed over the iterations of EM."""
 
     n_components: int  # K
     n_active: int  # L, or where learned sizes start
@@ -246,7 +246,7 @@ class EMSettings(NamedTuple):
 
 
 class SubspaceState(NamedTuple):
-    """Everything an EM step reads and writes."""
+    """Parameters and options that an EM step reads and writes."""
 
     W: Array  # (d, K) orthonormal columns
     shift: Array  # (K,)
@@ -256,12 +256,12 @@ class SubspaceState(NamedTuple):
     scale: Array = np.ones(())  # (d,) s_d, 0 for a constant feature; 1 with one noise for all
     weights: Array = np.ones(1)  # (J,) probabilities of the scales of rows
     sizes: Array | None = None  # (K + 1,) probabilities of the sizes, where they are learned
-    members: Any = None  # of blocks of incomplete rows (n, L), where supports are not summed
+    members: Any = None  # supports (n, L) of blocks of incomplete rows, if not summed
 
     @property
     def inverse_scale(self) -> Array:
         """Noise deviations of features in units of sigma, (d,) or 1; 0 for constant ones."""
-        return inverse_or_zero(self.scale)
+        return np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0.0)
 
     @property
     def directions(self) -> Array:
@@ -274,7 +274,7 @@ class SubspaceState(NamedTuple):
         return np.asarray(self.offset - self.inverse_scale * (self.W @ self.shift))
 
     def row_model(self, n_active: int, n_features: int) -> RowModel:
-        """Return the model of a row of so many features under this state."""
+        """Return the model of a row of `n_features` features under this state."""
         log_scale = 0.0
         if self.scale.ndim:
             counted = self.scale > 0.0
@@ -297,7 +297,7 @@ class SubspaceStatistics(NamedTuple):
     first: Any = 0.0  # (d,) sum of E[1 / u] (y - origin), or zero
     power: Any = 0.0  # sum of E[1 / u] |y - origin|^2; (d,) with a noise of each feature
     scales: Any = 0.0  # (J,) sum of the posterior probabilities of scales
-    sizes: Any = 0.0  # (K + 1,) of sizes
+    sizes: Any = 0.0  # (K + 1,) the same of sizes
 
 
 def floor_of(rows: Observations) -> float:
@@ -589,9 +589,9 @@ def compile_ahead() -> None:
             expect(state, rows, settings)
 
 
-TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # of rows between the two products
+TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # tile of rows between the two products
 TILE_ROWS = 1024  # between the two products of a BLAS, which takes twice as long for 2,048
-MOST_KEPT_BYTES = 2**20  # of projections in the lanes that a thread keeps
+MOST_KEPT_BYTES = 2**20  # size of projections in the lanes that a thread keeps
 
 
 class Lanes:
@@ -636,7 +636,7 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
     at: Lanes = _kept.lanes if getattr(_kept, "shape", None) == shape else Lanes(*shape)
     if at.P.nbytes <= MOST_KEPT_BYTES:
         _kept.shape, _kept.lanes = shape, at
-    q = np.empty((5, K))  # of `em_kernels.weigh_components`
+    q = np.empty((5, K))  # as in `em_kernels.weigh_components`
     q[0] = _moved(state) if block.origin is None else _moved(state) - block.origin @ state.W
     q[3], q[4] = posterior(state.noise, state.latent)
     np.sqrt(q[3] * (beta / (2.0 * state.noise)), out=q[1])

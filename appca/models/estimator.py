@@ -1,7 +1,7 @@
 """The base of all estimators: checks of X, queries, criteria, order of components, files.
 
-Who answers a query is decided here: `blocks` for Dask arrays, `gaps` for missing entries, `draws`
-after sampling, else the posterior given the fitted parameters.
+Queries are answered by `blocks` for Dask arrays, `gaps` for missing entries, `draws` after
+sampling, else by the posterior given the fitted parameters.
 """
 
 import copy
@@ -66,7 +66,7 @@ def arranged(
 
 ESTIMATOR = "estimator.json"  # the text that makes an NPZ file one of a saved estimator
 CURVE = "log_likelihoods"
-PREPROCESSING = "pre_"  # before the names of its arrays
+PREPROCESSING = "pre_"  # prefix of the names of its arrays
 
 
 def write(path: Path | str, model: Any, behind: Any = None) -> None:
@@ -351,7 +351,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def score_samples(self, X: Any) -> Any:
         """Return the log-likelihood log p(y_n) of each row's observed entries, (N,) in nats.
 
-        It is exact unless supports are too many, which `describe` tells. After sampling it is the
+        It is exact unless supports are too many (see `describe`). After sampling it is the
         log of the average of p(y_n) over draws, the posterior predictive.
         """
         return self._ask("score_samples", X, lambda rows, X: rows.log_likelihood(X))
@@ -518,7 +518,7 @@ class Criteria(Queries):
             raise ValueError(msg)
         counts = np.array([[math.comb(n, k) for k in range(L + 1)] for n in range(K)], np.int64)
         left = L - np.cumsum(active, axis=1) + active  # members still to come, with this one
-        # Leaving a component out skips all panels that have it and what was chosen before.
+        # Leaving a component out skips all panels that have it and the components chosen before.
         rest = np.arange(K - 1, -1, -1)
         skipped = np.where(left > 0, counts[rest, np.maximum(left - 1, 0)], 0)
         return np.asarray(np.where(active, 0, skipped).sum(axis=1), np.int64)

@@ -37,7 +37,7 @@ WORST = 0.05
 
 
 class FactorState(NamedTuple):
-    """Everything an EM step reads and writes."""
+    """Parameters that an EM step reads and writes."""
 
     W: Array  # (d, K)
     shift: Array  # (K,) with mean = origin - W shift
@@ -45,7 +45,7 @@ class FactorState(NamedTuple):
 
 
 class FactorSettings(NamedTuple):
-    """What stays fixed over the iterations of EM."""
+    """Settings that stay fixed over the iterations of EM."""
 
     n_active: int  # L
     loading_variance: float  # sigma2_W; infinite: no prior on W
@@ -75,7 +75,7 @@ def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> Subs
 def expect_sets(
     rng: Generator, state: FactorState, rows: Rows, settings: Any, chosen: Any, betas: Any = MODE
 ) -> tuple[SubspaceStatistics, Members, Array]:
-    """E step of classification EM: choose one support a row, then expect; for log p(Y, Z).
+    """E step of classification EM: choose one support per row, then expect; for log p(Y, Z).
 
     `chosen`: members (N, L) so far (negative: none) and log p(y_n | S_n) of the last pass, whose
     lowest rows are searched again. `betas` are those of `supports.search`.
@@ -158,10 +158,10 @@ SAMPLE_GROWTH, MUCH_LESS = 4, 3  # samples grow and tolerances fall; at most a t
 
 
 class FactorFit(NamedTuple):
-    """Where EM ended."""
+    """Result of EM."""
 
     state: FactorState
-    sums: SubspaceStatistics  # of that state
+    sums: SubspaceStatistics  # sums at that state
     members: Members | None  # (N, L) the supports given to rows, if they were
     log_likelihoods: list[float]
     stop_reason: str
@@ -173,7 +173,7 @@ Begins = list[tuple[str, Callable[[Generator, Rows, Thin | None], Start]]]
 
 
 class ClassificationState(NamedTuple):
-    """State of classification EM, one support a row."""
+    """State of classification EM, one support per row."""
 
     state: FactorState
     members: Members  # (N, L)

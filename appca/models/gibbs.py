@@ -41,7 +41,7 @@ TAU2 = 1.0 / PRIOR  # and the variance of scores there
 
 
 class GibbsState(NamedTuple):
-    """Everything one sweep reads and writes."""
+    """Variables that a sweep reads and writes."""
 
     W: Array  # (D, K), orthonormal or any; an unused column of the infinite model is zero
     X: Array  # (N, K), scores over sqrt(u), zero where inactive
@@ -50,7 +50,7 @@ class GibbsState(NamedTuple):
     sigma2: float
     tau2: Array  # (K,), all equal unless each component has its own
     sigma2_W: float = 1.0  # where W is any matrix
-    alpha: float = 1.0  # of the prior of Z, where it has one
+    alpha: float = 1.0  # parameter of the prior of Z, if it has one
     sizes: int | Array = 0  # L, or rho_l (K + 1,); unused with other priors of Z
     u: Array | None = None  # (N,) scales of rows from the grid, where they or sizes are learned
     weights: Array = np.ones(1)  # (J,) omega_j
@@ -136,7 +136,7 @@ def weighted_sums(
 
 
 def residual_squares(data: ChainData, cross: CrossProducts, W: Array, mu: Array) -> float:
-    """Sum of |y - mu - W x|^2 from the sums; at least 0, where rounding says otherwise."""
+    """Sum of |y - mu - W x|^2 from the sums; at least 0, also with rounding."""
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
     power = np.vdot(W.T @ W, cross.second) if np.ndim(cross.second) else cross.second
     return max(float(data.squares_about(mu) - 2.0 * fit + power), 0.0)
@@ -340,7 +340,7 @@ def measure(data: ChainData, prior: Prior, indicators: IndicatorPrior, at: Cache
     if at.row is not None:
         likelihood, of_Z = float(at.row.log_density.sum()), 0.0
     else:
-        # of all rows if no component explained any of them
+        # log density of all rows if no component explained any of them
         likelihood = log_normal(data.squares_about(state.mu), data.size, state.sigma2)
         likelihood += float(row_gains(at, indicators).sum())
         likelihood, of_Z = (likelihood + of_Z, 0.0) if bounded else (likelihood, of_Z)
@@ -499,7 +499,7 @@ def fit_by_gibbs(rng: Generator, rows: Rows, begin: Any, control: EMControl, mod
 
 
 def drawn_parameters(state: GibbsState) -> SubspaceState:
-    """Take a draw's parameters as EM has them."""
+    """Return the parameters of a draw as a state of EM."""
     sizes = None if isinstance(state.sizes, int) else state.sizes
     at = SubspaceState(state.W, np.zeros(len(state.tau2)), state.tau2, state.sigma2, state.mu)
     return at._replace(weights=state.weights, sizes=sizes)

@@ -41,7 +41,7 @@ class EMResult(NamedTuple, Generic[S]):
     """The end of EM and its path."""
 
     state: S
-    log_likelihood: float  # of that state, total, nats
+    log_likelihood: float  # total of that state, nats
     log_likelihoods: list[float]  # after each iteration
     stop_reason: str
 

@@ -32,8 +32,8 @@ from appca.models.settings import LARGEST_FOR_COLUMNS
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-TABLE_FLOATS, LEAST_ROWS = 2**18, 64  # of the tables of a block of rows, in the cache
-MOST_ENTRIES = 256  # of a row's table, up to which it costs less than points
+TABLE_FLOATS, LEAST_ROWS = 2**18, 64  # size, in the cache, and rows of the tables of a block
+MOST_ENTRIES = 256  # size of a row's table, up to which it costs less than points
 LEAST_WEIGHT = 1e-50  # products of smaller ones would be denormal, which is slow
 
 
@@ -154,7 +154,7 @@ class SubsetTable:
         K, n = self.into.shape
         chosen, left, rows = np.zeros((n, K), dtype=bool), size, np.arange(n)
         for k in range(K - 1, -1, -1):
-            with_k = self.into[k] * self.sums[k, left - 1, rows]  # of none left it is not read
+            with_k = self.into[k] * self.sums[k, left - 1, rows]  # not read if none is left
             member = (left > 0) & (uniforms[:, k] * self.sums[k + 1, left, rows] < with_k)
             chosen[:, k] = member
             left = left - member
@@ -215,7 +215,7 @@ FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certa
 MOST_STEPS = 60
 ROUNDING = 37.0  # exp(-37) is below the rounding of 1
 AT_ONCE = 512  # factors of at least a half whose product does not underflow
-LANES, MOST_NUMBERS = 64, 2**15  # of rows, and of their logits
+LANES, MOST_NUMBERS = 64, 2**15  # rows side by side, and their logits
 
 
 def by_points(a: Array, n_active: int, wanted: bool = True) -> tuple[Array, Array]:

@@ -22,7 +22,7 @@ class ChainData(NamedTuple):
 
     rows: Rows
     total: Array  # (D,)
-    squares: float  # of all entries
+    squares: float  # sum of squares of all entries
     mass: float  # number of rows, each counted by its weight
     each: Array  # (N,) |y_n|^2
     grid: Array | None = None  # (J,) scales that rows may have, where these or sizes are learned

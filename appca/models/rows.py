@@ -13,9 +13,9 @@ from appca.models.numerics import Array
 from appca.models.threads import in_order
 
 DENSE_PRODUCTS = 0.1  # filled fraction from which X'X is cheaper from dense blocks, as measured
-DENSE_ROWS, DENSE_COLUMNS = 1024, 512  # of such a block
-CANCELLED = 1e-6  # of sums whose difference is a squared length, below which six digits are lost
-NEGLIGIBLE = 1e-30  # of the largest number: adds less than rounding, and may be subnormal
+DENSE_ROWS, DENSE_COLUMNS = 1024, 512  # size of a dense block
+CANCELLED = 1e-6  # squared length over the sums it is a difference of: six digits are lost
+NEGLIGIBLE = 1e-30  # share of the largest number: below rounding, and perhaps subnormal
 
 
 def narrowed(S: Array, dtype: Any) -> Array:
@@ -165,7 +165,7 @@ def sparse_rows(X: Any) -> ShiftedSparse:
     """Take a sparse matrix of floats of any format, unchanged; ValueError unless all are finite."""
     if isinstance(X, ShiftedSparse):
         return X
-    csr = scipy.sparse.csr_array(X)  # shares what it can with X
+    csr = scipy.sparse.csr_array(X)  # shares memory with X if possible
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
@@ -197,7 +197,7 @@ def dense(X: Any) -> Array:
 
 
 def stored_width(X: Any) -> int:
-    """Numbers that fit in the memory of a row."""
+    """Numbers of a dense row that takes as much memory as a row of X."""
     if isinstance(X, ShiftedSparse):
         return 1 + int(2 * X.filled * X.shape[1])  # each with its column
     return int(X.shape[1])
@@ -215,10 +215,10 @@ R = TypeVar("R")
 # Blocks do not depend on the number of cores, so neither do the bits of a sum over them.
 BLOCK_BYTES = 2**24
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
-CACHE_BYTES = 2**20  # of the rows of a tile
+CACHE_BYTES = 2**20  # size of a tile of rows
 SUMMED_ROWS = 32  # that are summed in their own dtype
 MIN_SHARED_ROWS = 4096  # fewer are not worth a second thread
-MIN_SHARED_BYTES = 2**21  # of a block: a thread wakes in the time a smaller one takes
+MIN_SHARED_BYTES = 2**21  # size of a block: a thread takes as long to wake as for a smaller one
 # Length of the origin, in those of a typical row about it, up to which its products are subtracted
 # instead of itself: that saves a copy and costs at most one more decimal digit.
 NEAR = 10.0
@@ -335,7 +335,7 @@ def centre_of(X: Array, weights: Array | None = None) -> Array:
         mean = np.einsum("n,nd->d", weights / weights.sum(), X)
         return mean.astype(X.dtype)
     total = np.zeros(X.shape[1])
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for it is refused
+    with np.errstate(over="ignore", invalid="ignore"):  # too large numbers are refused later
         for _, B in tiles(X, X[0]):
             whole = len(B) - len(B) % SUMMED_ROWS
             groups = B[:whole].reshape(-1, SUMMED_ROWS, B.shape[1]).sum(axis=1)
@@ -397,7 +397,7 @@ def _squares(block: Block) -> Array:
     if isinstance(block.X, ShiftedSparse):
         return np.asarray(block.centred().squares())
     out = np.empty(len(block.X))
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for it is refused
+    with np.errstate(over="ignore", invalid="ignore"):  # too large numbers are refused later
         for part, B in tiles(block.X, block.origin):
             out[part] = np.vecdot(B, B)
     return out
@@ -413,7 +413,7 @@ class Parts:
     origin: Array | None
     total: float = 0.0  # sum over rows of |y_n - origin|^2
     careful: bool = True  # whether to subtract the origin before products, not after
-    names: list[str] | None = None  # of features
+    names: list[str] | None = None  # names of features
 
     @property
     def mass(self) -> float:

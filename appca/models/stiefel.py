@@ -198,7 +198,7 @@ def _rounds(n_columns: int) -> tuple[tuple[Columns, Columns], ...]:
     return tuple(rounds)
 
 
-GRAM_RESOLUTION = 1e-13  # share of the largest eigenvalue below which others are rounding
+GRAM_RESOLUTION = 1e-13  # share of the largest eigenvalue below which smaller ones are rounding
 DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds
 MAX_SUBSPACE_ITERATIONS = 100
 SKETCHED_SHARE, SKETCH_ITERATIONS, SKETCH_TOL = 5, 4, 1e-4  # times narrower than the data
@@ -338,7 +338,7 @@ def lift(W: Array, space: Thin, rows: Observations) -> Array:
 
 
 def lower(W: Array, space: Thin, rows: Observations) -> Array:
-    """Thin coordinates (r, K) of directions W (D, K); what lies outside the row space is lost."""
+    """Thin coordinates (r, K) of directions W (D, K); the part outside the row space is lost."""
     return np.asarray(space.duals.T @ project(rows, W))
 
 
