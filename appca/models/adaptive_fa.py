@@ -149,7 +149,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, and return the estimator.
 
-        `sample_weight` (N,) says how often each row counts, for "em".
+        `sample_weight` (N,) weights each row as if it were repeated, for "em".
         """
         del y
         X, weights = data_checks.counted_rows(self._validated(X, reset=True), sample_weight)

@@ -93,9 +93,9 @@ class SubspaceModel(Criteria):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to X (N, D), array-like or sparse matrix, and return the estimator.
 
-        X is float32 or float64, NaN where missing. A sparse matrix of SciPy stays sparse, without
-        NaN and "gibbs". `sample_weight` (N,) says how often each row counts, without NaN and
-        "gibbs".
+        X is float32 or float64, NaN where missing. A sparse matrix of SciPy stays sparse.
+        `sample_weight` (N,) weights each row as if it were repeated. Neither can be combined with
+        NaN or "gibbs".
 
         Larger than memory and without NaN: the chunks of a Dask array are fitted by threads or the
         workers of the present Client, an iterator of blocks of rows is kept in a temporary file

@@ -152,7 +152,7 @@ def finite_sums(block: Any, part: str) -> Array:
     return sums
 
 
-CHUNKS_AT_ONCE = 64  # whose results are held at a time
+CHUNKS_AT_ONCE = 64  # chunks whose results are in memory together
 
 
 def names_of(X: Any) -> list[str] | None:

@@ -85,7 +85,7 @@ SPARE = [RANDOM._replace(spare=True)] * SPARE_STARTS + [RANDOM._replace(extra=Tr
 
 NAMED = {"annealed": ANNEALED_PCA, "ica": ICA, "pca": PCA, "quartimax": QUARTIMAX, "random": RANDOM}
 AUTOMATIC = (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX, *SPARE)
-MANY_COMPONENTS = 100  # above which quartimax on the sample finds nothing
+MANY_COMPONENTS = 100  # quartimax on the sample finds nothing for more
 FOR_MANY = (ICA, ANNEALED_PCA, PCA)
 
 
@@ -140,7 +140,7 @@ SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200  # per candidate and per c
 # Rows times K times swaps of the sample, up to which all candidates climb to their ends. At K = 30,
 # L = 8 ten climbs took 22 s, five times the fit without.
 MOST_SUMS = 400_000
-FEW_SUMS, FEW_NUMBERS = 50_000, 2**18  # up to which 25 more rotations climb on all rows
+FEW_SUMS, FEW_NUMBERS = 50_000, 2**18  # 25 more rotations climb on all rows up to these
 SCREENING_TOL = FIRST_TOL = 1e-2  # nats per row; less fits the sample rather than the data
 # A climb on a sample ends where three times the gain of its last ten iterations would leave it
 # below another's end; on all rows of COIL-20 that would have lost the best of 3 in 12.
@@ -152,7 +152,7 @@ COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # half as many of a sample
 SAMPLE_COORDINATES_PER_COMPONENT = 2
 LARGER_SAMPLE, FINALISTS = 3, 3  # multiple of rows in the larger sample, and fits to it
 LATER_AGE = 6  # age of momentum on other rows: without it fits take two or three iterations more
-LAST_SHARE, LAST_SHARE_OF_VARIANTS = 1.0, 200.0  # times tol, after climbs on samples
+LAST_SHARE, LAST_SHARE_OF_VARIANTS = 1.0, 200.0  # multiples of tol, after climbs on samples
 LAST_WINDOW = 3  # iterations over all rows: a sample has brought the climb past its plateaus
 DIFFERENT = 1e-2  # nats per row between ends that count as different
 ROUGH_TOL, ROUGH_ITERATIONS = 3e-2, 50  # at K = 500 two hundred fit 10,000 rows, not the data
@@ -172,7 +172,7 @@ class EMControl(NamedTuple):
     tol: float  # nats per row over ten iterations on all rows
     accelerate: bool  # whether the final fit has momentum; screening always has
     mass: float  # mass of all rows, to which log-likelihoods of samples are scaled
-    # in adaptive factor analysis
+    # The rest is for adaptive factor analysis.
     exact: bool = True  # sum over all supports, or one support per row
     annealing: int = 0  # iterations with drawn supports
     least_change: float = 0.0  # share of slots

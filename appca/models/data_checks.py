@@ -105,7 +105,7 @@ def refuse_weights(sample_weight: Any, what: str) -> None:
 def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
     """Raise ValueError for infinities, and NaN unless `gaps` may be; the usual X costs a sum."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum()):  # in float32 it may overflow, and the rows decide
+        if np.isfinite(X.sum()):  # a float32 sum may overflow, so rows are checked next
             return
     bad = int((np.isinf(X) if gaps else ~np.isfinite(X)).any(axis=1).sum())
     if bad:

@@ -194,13 +194,13 @@ NOISE_FLOOR = 1e-8  # share of the mean feature variance, below which sigma2 is 
 
 # Rows times K times swaps from which the E step is compiled; the app's first fit need not wait.
 LEAST_COMPILED, MOST_COUNTED = 20_000, 15
-MANY_SWAPS = 50  # from which a Fourier transform costs less than a table, see `polynomials`
+MANY_SWAPS = 50  # a Fourier transform costs less than a table from here, see `polynomials`
 MAX_MOMENTUM_LOG_CHANGE = 1.0  # largest change of a log variance
 GRID = np.geomspace(0.1, 10.0, 10)  # row scales; 0.3 to 3.5 lost 31 nats per row of COIL-20
 LEAST_PROBABILITY = 1e-10  # least probability of a scale or a size
 PSI_FLOOR = 1e-2  # share of a feature's variance, below which a component copies the feature
-FLOOR_ROWS = 4.0  # times (kurtosis - 3) / N is the floor where few rows make up the variance
-LEAST_ROWS = 2.0  # that a variance rests on; three rows have exactly two, up to `ROUNDING`
+FLOOR_ROWS = 4.0  # multiple of (kurtosis - 3) / N: the floor if few rows make up the variance
+LEAST_ROWS = 2.0  # fewer do not determine a variance; three rows count as two, up to `ROUNDING`
 ROUNDING = 1e-6
 CONSTANT = 8.0  # roundings of the mean, below which a deviation is zero
 W_STEPS = 3  # alternations of W and s within an M step, on the same sums
@@ -590,7 +590,7 @@ def compile_ahead() -> None:
 
 
 TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # tile of rows between the two products
-TILE_ROWS = 1024  # between the two products of a BLAS, which takes twice as long for 2,048
+TILE_ROWS = 1024  # for the two products by BLAS, which take twice as long for 2,048
 MOST_KEPT_BYTES = 2**20  # size of projections in the lanes that a thread keeps
 
 

@@ -59,7 +59,7 @@ def weigh_components(P: Any, q: Any, how: Any, weights: Any, level: Any, room: A
                 v = ((v * y + _k.C3) * y + _k.C2) * y + 1.0
                 w = v * y + 1.0 if away > LEAST else 0.0
                 w *= np.int64((np.float64(power).view(np.int64) + 1023) << 52).view(np.float64)
-                above = d if d > 0.0 else 0.0 * d  # what is no number stays none
+                above = d if d > 0.0 else 0.0 * d  # NaN stays NaN
                 level[b, i] += above if sign > 0.0 else above - a
                 weights[0, k, b, i] = 1.0 if d > 0.0 else w
                 weights[1, k, b, i] = w if d > 0.0 else 1.0

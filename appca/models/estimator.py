@@ -554,7 +554,7 @@ class Criteria(Queries):
     def _n_loadings(self) -> int:
         """Count the dimensions of the loadings: orthonormal columns, each its own axis."""
         K, psi = len(self.components_), self.noise_variance_
-        D = int((psi > 0.0).sum() if np.ndim(psi) else self.components_.shape[1])  # that vary
+        D = int((psi > 0.0).sum() if np.ndim(psi) else self.components_.shape[1])  # varying ones
         all_of_them = self.n_active_ == K and not hasattr(self, "size_probabilities_")
         if all_of_them and getattr(self, "latent_variance", "") == "shared":
             return K * (D - K)  # no more than the span is identified

@@ -185,7 +185,7 @@ NOT_SUMMED = (
     f", with more than {MOST_SETS:,} supports: incomplete rows count with their "
     "best support and its exchanges of one component, not with all"
 )
-BLOCK_ROWS = 512  # rows whose second moments are held at a time
+BLOCK_ROWS = 512  # rows whose second moments are in memory together
 SAME_PATTERN = 64  # rows from which a common pattern of missing entries has its own block
 
 
@@ -359,7 +359,7 @@ class IncompleteMap(em.EMMap):
         """Log-likelihood of `state`, a lower bound where few supports are summed, and the next."""
         sums, members = self.sums(state)
         value, moved = super().__call__(state, sums)
-        if moved is state:  # the likelihood is no number
+        if moved is state:  # the likelihood is not finite
             return value, state
         best = None if is_exact(len(state.latent), self.settings.n_active) else members
         mean, none = state.offset + moved.displacement, np.zeros_like(moved.shift)

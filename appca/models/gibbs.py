@@ -37,7 +37,7 @@ from appca.models.stiefel import principal
 from appca.models.supports import SETS_IN_PASSING, RowSupports
 
 FIXED, FINITE, INFINITE = "fixed", "finite", "infinite"  # priors of Z where W is any matrix
-TAU2 = 1.0 / PRIOR  # and the variance of scores there
+TAU2 = 1.0 / PRIOR  # variance of scores with such W
 
 
 class GibbsState(NamedTuple):
@@ -49,7 +49,7 @@ class GibbsState(NamedTuple):
     mu: Array  # (D,) about the origin of the rows
     sigma2: float
     tau2: Array  # (K,), all equal unless each component has its own
-    sigma2_W: float = 1.0  # where W is any matrix
+    sigma2_W: float = 1.0  # variance of loadings, if W is any matrix
     alpha: float = 1.0  # parameter of the prior of Z, if it has one
     sizes: int | Array = 0  # L, or rho_l (K + 1,); unused with other priors of Z
     u: Array | None = None  # (N,) scales of rows from the grid, where they or sizes are learned
@@ -65,7 +65,7 @@ class Prior(NamedTuple):
     each: bool = False  # one tau2 for each component
     loading: InverseGamma | None = None
     alpha: Gamma | None = None
-    unit: float = 1.0  # densities are those of W / unit, lest they depend on the unit of the data
+    unit: float = 1.0  # densities are those of W / unit, so that they ignore the unit of the data
 
 
 class CrossProducts(NamedTuple):
@@ -307,7 +307,7 @@ def log_priors(state: GibbsState, prior: Prior, indicators: IndicatorPrior) -> t
     else:
         each = np.log(state.sizes) - polynomials.log_counts(K)
         of_Z = float(each[state.Z.sum(axis=1)].sum())
-    if indicators.any_W:  # where columns are born, of those in use
+    if indicators.any_W:  # with births, only columns in use count
         n = len(state.W) * int(state.Z.any(axis=0).sum() if indicators.births else K)
         of_W = log_normal(float(np.square(state.W).sum()), n, state.sigma2_W)
         of_W += n * math.log(prior.unit)

@@ -41,7 +41,7 @@ def increment(T: Any, k: int, inside: bool, tau2: float) -> float:
     """Give log p(y | S with k) - log p(y | S without k), whether or not k is `inside` now."""
     s = T[k, k]
     r = T[k, len(T)]
-    if inside:  # what the tableau would hold with k out
+    if inside:  # entries of the tableau without k
         r = -r / s
         s = -1.0 / s
     return float(0.5 * (r * r / s - np.log(tau2 * s)))

@@ -294,7 +294,7 @@ def points(variance: Array, n_components: int, n_active: int) -> tuple[Array, Ar
     """Choose the number M of points (w,) of each row, and the angles (m, w) its product needs.
 
     Bernstein's inequality bounds aliased probabilities, exp(-V (1 - cos theta)) the product. M is
-    odd, lest a factor vanish at -1; of conjugate angles only positive ones, an even number, count.
+    odd, so that no factor vanishes at -1; angles are positive, because conjugate ones add the same.
     """
     V = np.nan_to_num(variance)
     reach = ROUNDING / 3.0 + np.sqrt((ROUNDING / 3.0) ** 2 + 2.0 * ROUNDING * V)

@@ -216,7 +216,7 @@ R = TypeVar("R")
 BLOCK_BYTES = 2**24
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
 CACHE_BYTES = 2**20  # size of a tile of rows
-SUMMED_ROWS = 32  # that are summed in their own dtype
+SUMMED_ROWS = 32  # rows summed in their own dtype
 MIN_SHARED_ROWS = 4096  # fewer are not worth a second thread
 MIN_SHARED_BYTES = 2**21  # size of a block: a thread takes as long to wake as for a smaller one
 # Length of the origin, in those of a typical row about it, up to which its products are subtracted
@@ -363,7 +363,7 @@ def tile_rows(X: Array) -> int:
 
 
 def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
-    """Rows of X (N, d) that differ, in an order of their own, and how often each counts."""
+    """Distinct rows of X (N, d), in any order, and how often each counts."""
     plain = np.ascontiguousarray(X + X.dtype.type(0.0))  # there is one zero
     lines = plain.view(np.dtype((np.void, plain.shape[1] * plain.itemsize))).ravel()
     _, first, number = np.unique(lines, return_index=True, return_inverse=True)
@@ -380,7 +380,7 @@ def block_parts(X: Any, itemsize: int) -> list[slice]:
 
 
 def is_far(origin: Array | None, mean_square: float) -> bool:
-    """Whether an origin must be subtracted before products, lest digits are lost."""
+    """Whether an origin must be subtracted before products, so that no digits are lost."""
     far = origin is not None and np.sum(np.square(origin, dtype=np.float64)) > NEAR**2 * mean_square
     return bool(far)
 
@@ -469,7 +469,7 @@ def outer_sum(rows: Observations, S: Array) -> Array:
 
 def is_incomplete(X: Any) -> bool:
     """Whether an entry is missing; free of temporaries where none is."""
-    if is_sparse(X):  # which are refused with NaN
+    if is_sparse(X):  # sparse rows with NaN are refused
         return False
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(not np.isfinite(X.sum()) and np.isnan(X).any())

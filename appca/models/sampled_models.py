@@ -121,7 +121,7 @@ class FreeModel(Queries):
     _fitted = (*Queries._fitted[:-1], "n_components_", "weights_", "alpha_")
 
     _orthonormal: ClassVar[bool] = False
-    _kind: ClassVar[Any]  # which of `PRIORS`
+    _kind: ClassVar[Any]  # key of `PRIORS`
     _first: ClassVar[Any]  # (rng, rows, whether far from where the first chain starts) -> its state
 
     def __init_subclass__(cls, **settings: Any) -> None:

@@ -201,7 +201,7 @@ def _rounds(n_columns: int) -> tuple[tuple[Columns, Columns], ...]:
 GRAM_RESOLUTION = 1e-13  # share of the largest eigenvalue below which smaller ones are rounding
 DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds
 MAX_SUBSPACE_ITERATIONS = 100
-SKETCHED_SHARE, SKETCH_ITERATIONS, SKETCH_TOL = 5, 4, 1e-4  # times narrower than the data
+SKETCHED_SHARE, SKETCH_ITERATIONS, SKETCH_TOL = 5, 4, 1e-4  # least ratio of widths first
 
 
 class Principal(NamedTuple):
@@ -219,7 +219,7 @@ class Coordinates(NamedTuple):
 
 
 class Thin(NamedTuple):
-    """Rows as coordinates in their own row space, and the way back."""
+    """Rows as coordinates in their row space, and the map back."""
 
     rows: Rows  # X is (N, r), r <= N, columns by descending variance
     duals: Array  # (N, r) with directions = (Y - origin)' duals

@@ -212,7 +212,7 @@ RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
 ANNEALED = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
 GIBBS_SWEEPS = 10  # from the best support to a drawn one
 MANY = 1000  # slots times factors from which a search is expensive, see `factor_em.WORST`
-CHUNK = 4096  # rows whose paths are held at a time
+CHUNK = 4096  # rows whose paths are in memory together
 
 
 class Route(NamedTuple):
