@@ -61,8 +61,7 @@ def refuse_conflicts(model: Any, rows: Observations) -> None:
         "w_update at 'auto', or set "
         "inference='gibbs'.": model.w_update == "sample" and inference != "gibbs",
     }
-    why = f", because X has {rows.n} rows and {rows.d} feature(s)"
-    data_checks.refuse_components(K, min(rows.n - 1, rows.d), why)
+    data_checks.refuse_sizes(K, rows.n, rows.d)
     data_checks.refuse_where(wrong)
     data_checks.refuse_settings(model, L)
 
@@ -247,7 +246,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
     z_n uniform over the supports of exactly L of the K components. Sums over x and z are exact, and
-    so are the likelihood and EM. Missing entries (NaN) are integrated out, too, by
+    so are the likelihood and EM. Missing entries (NaN) are also integrated out by
     inference="em".
 
     Parameters

@@ -31,6 +31,12 @@ def refuse_components(n: int, most: int, why: str, hint: str = "ask for fewer co
     refuse_where({f"n_components must be at most {most}{why}; got {n}: {hint}.": n > most})
 
 
+def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
+    """Raise ValueError where the data cannot carry `n_components` orthogonal directions."""
+    why = f", because X has {n_rows} rows and {n_features} feature(s)"
+    refuse_components(n_components, min(n_rows - 1, n_features), why)
+
+
 def given_directions(init: Any, n_components: int, n_features: int) -> Array:
     """Return directions (D, K) that were given as `init` (K, D); ValueError for another shape."""
     directions: Array = check_array(init, dtype=np.float64)

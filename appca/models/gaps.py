@@ -177,7 +177,7 @@ def support_scores(Lam: Floats, c: Floats, members: Members) -> Floats:
 
 
 def compile_ahead() -> None:
-    """Compile the sum over supports, once a machine, so that no fit waits for it."""
+    """Compile the sum over supports, once per machine, so that no fit waits for it."""
     sum_supports(np.ones((1, 3)), np.zeros((1, 2)), 1)
 
 

@@ -319,7 +319,7 @@ def _weighted(S: Array, weights: Array | None) -> Array:
 
 
 def added(a: R, b: R) -> R:
-    """Add numbers, arrays, or tuples of them (named ones, too) element by element."""
+    """Add numbers, arrays, or tuples of them, also named tuples, element by element."""
     if not isinstance(a, tuple):
         return cast(R, a + b)  # type: ignore[operator]
     parts = map(added, a, cast(tuple[Any, ...], b))

@@ -161,7 +161,7 @@ class FreeModel(Queries):
         if (chains.posterior["n_components"] == most).all():
             msg = (
                 f"max_components={most} is reached in every draw, so the number of components is "
-                "what the bound makes it: raise max_components."
+                "set by the bound: raise max_components."
             )
             warnings.warn(msg, stacklevel=3)
         return self._keep_draws(chains)

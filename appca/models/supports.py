@@ -98,7 +98,7 @@ def scores_given(
     most = int(sizes.max(initial=0))
     L = most if (sizes == most).all() else None  # else M has all K rows
     size, X, f = max(1, BLOCK_FLOATS // (L or Z.shape[1]) ** 2), np.zeros(c.shape), np.empty(len(c))
-    with single_threaded_blas():  # the number of threads would decide about last bits
+    with single_threaded_blas():  # the last bits would depend on the number of threads
         for start in range(0, len(c), size):
             part = slice(start, start + size)
             z, c_z = Z[part], c[part]
