@@ -67,7 +67,7 @@ def refuse_conflicts(model: Any, rows: Observations) -> None:
 
 
 class SubspaceModel(Criteria):
-    """Fits of a model with orthonormal components, of which rows use n_active."""
+    """Fits of a model whose rows use `n_active` of K orthonormal components."""
 
     _takes_gaps: ClassVar[bool] = True
     _posterior = posterior_of

@@ -177,7 +177,7 @@ class DaskRows(Parts):
     """Observations in the chunks of a Dask array."""
 
     X: Any = None  # in chunks of whole rows; None where a worker has its chunk
-    sizes: Any = None  # (chunks,) numbers of rows, of which some may be 0
+    sizes: Any = None  # (chunks,) numbers of rows; some may be 0
 
     def over(self, work: Callable[[Block], R]) -> Iterator[R]:
         """Yield work(block) for blocks that hold all rows once, in order; the answers travel."""

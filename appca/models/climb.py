@@ -377,7 +377,7 @@ class SubspaceFit(NamedTuple):
     log_likelihoods: list[float]  # after each iteration, total, nats
     stop_reason: str
     sums: em.SubspaceStatistics | None = None  # at the state, with W'A (K, K) for A
-    same_order: bool = False  # whether EM went on from a state, in its order and signs
+    same_order: bool = False  # whether a warm start kept the order and signs of components
 
 
 def fit_in_closed_form(rng: Generator, rows: Observations, control: EMControl) -> SubspaceFit:

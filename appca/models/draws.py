@@ -24,7 +24,7 @@ BAND_ROWS, LEAST_SCORES = 500, 40  # rows drawn together, and scores drawn for e
 
 
 class QueryDraws(NamedTuple):
-    """S draws, each with at most K' components, the first K of which match the published ones."""
+    """S draws of at most K' components each; the first K match the published components."""
 
     chain: NDArray[np.intp]  # (S,)
     draw: NDArray[np.intp]  # (S,) number of the draw in its chain

@@ -349,7 +349,7 @@ def floor_shares(varying: Array, n: float) -> Array:
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
-    """Whether to compile the E step; by size alone, so that machines do not differ in bits."""
+    """Whether to compile the E step: by size only, so that all machines give the same bits."""
     return sums_a_pass(n_rows, n_components, n_active) >= LEAST_COMPILED
 
 

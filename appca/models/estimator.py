@@ -127,7 +127,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """An estimator by its fitted attributes."""
 
     _model: ClassVar[str]  # its name in `settings.MODELS`
-    # names of the attributes that answers about rows depend on, and of those that some fits have
+    # names of the attributes that queries need, and of those that only some fits have
     _fitted: ClassVar[tuple[str, ...]] = ("components_", "mean_", "noise_variance_", *_VARIANCES)
     _extensions: ClassVar[tuple[str, ...]] = ()
     _takes_gaps: ClassVar[bool] = False  # whether rows may have gaps, be a Dask array, or sparse
@@ -268,7 +268,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     _posterior: ClassVar[Any]  # () -> the `PosteriorOfDraw` given the fitted parameters
 
     def _refuse_gaps(self) -> None:
-        """Raise ValueError where this model cannot answer about missing entries."""
+        """Raise ValueError if this model does not support missing entries."""
 
     def _asked(self, X: Any, support: str = "auto") -> tuple[Array, Posterior]:
         check_is_fitted(self)
@@ -448,7 +448,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
     @_samples  # type: ignore[untyped-decorator]
     def published(self) -> Self:
-        """Return a fitted copy that answers from the published draw alone, as after EM."""
+        """Return a fitted copy that uses only the published draw, as after EM."""
         check_is_fitted(self)
         return self._without("posterior_", "query_draws_")
 

@@ -165,7 +165,7 @@ class FactorFit(NamedTuple):
     members: Members | None  # (N, L) the supports given to rows, if they were
     log_likelihoods: list[float]
     stop_reason: str
-    same_order: bool = False  # whether it went on from a fit, whose order and signs it has
+    same_order: bool = False  # whether a warm start kept the order and signs of components
 
 
 # Names, and (rng, rows to start on, their thin coordinates if they are some) -> first loadings

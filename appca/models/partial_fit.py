@@ -45,7 +45,7 @@ class Averages(NamedTuple):
 
 
 class LastFit(NamedTuple):
-    """The end of a fit, from which batches go on; only its mass where sums are unknown."""
+    """State of a fit that batches continue from; only its mass if sums are unknown."""
 
     mass: float
     total: float = 0.0  # sum of |y - origin|^2
@@ -107,7 +107,7 @@ class Stepwise(NamedTuple):
         at = at._maximised(self.averages.mixed(averages, rows.mass / at.mass), em)
         if at.mass < GROWTH * at.revised:
             return value, at
-        # EM goes on over the kept rows; its result is kept if it is better than by chance.
+        # EM continues over the kept rows; its result counts if it is better than by chance.
         later, values, share = at, list[float](), 1.0 - at.fitted_mass / at.mass
         for _ in range(MOST_ITERATIONS):
             sample = about(at.kept.X, later.middle, at.kept.weights)
@@ -174,7 +174,7 @@ class _WithBatches:
 
 @dataclass(eq=False, repr=False)
 class InBatches(Estimator):
-    """A model fitted by EM that can go on from its last fit, and learn batch by batch."""
+    """A model fitted by EM that can start from its last fit, and learn batch by batch."""
 
     _steps: ClassVar[Any]  # rows -> the EM steps on rows like these
     _state: ClassVar[Any]  # () -> the fitted state about the mean, with shift zero
@@ -231,7 +231,7 @@ class InBatches(Estimator):
         return self._state()._replace(shift=np.linalg.lstsq(self.components_.T, away)[0])
 
     def _continued(self, rows: Observations) -> Array | None:
-        """Return loadings (D, K) to go on from: those of the fit before, of as many components."""
+        """Return loadings (D, K) for a warm start: of the previous fit, if K and D are the same."""
         before: Array | None = getattr(self, "components_", None)
         goes_on = before is not None and before.shape == (self.n_components, rows.d)
         return before.T if before is not None and goes_on else None

@@ -372,7 +372,7 @@ def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
 
 
 def block_parts(X: Any, itemsize: int) -> list[slice]:
-    """Cut rows into blocks: an even number of them where a second core is worth its while."""
+    """Cut rows into blocks, an even number of them if a second core pays off."""
     n, most = len(X), BLOCK_BYTES // (stored_width(X) * itemsize)
     count = -(-n // min(max(most, MIN_BLOCK_ROWS), MAX_BLOCK_ROWS))
     count += count % 2 if n >= 2 * MIN_SHARED_ROWS else 0

@@ -1,4 +1,4 @@
-"""Estimators fitted by sampling alone: finite and infinite sparse FA, nonparametric PPCA."""
+"""Estimators fitted only by sampling: finite and infinite sparse FA, nonparametric PPCA."""
 
 import math
 import warnings

@@ -95,7 +95,7 @@ def random(rng: Generator, n_rows: int, n_columns: int) -> Floats:
 def draw(rng: Generator, F: ArrayLike, W: ArrayLike) -> Floats:
     """Make a sweep over columns of W and then pairs, which leaves exp(tr F'W) invariant."""
     F = np.asfortranarray(_checked(F))
-    # Columns come first: each is made orthogonal anew, so rounding does not add up over a chain.
+    # Columns come first: each is orthogonalised again, so rounding does not add up over a chain.
     return draw_pairs(rng, F, draw_columns(rng, F, np.asarray(W, dtype=np.float64)))
 
 
@@ -132,7 +132,7 @@ def draw_cosine_gap(rng: Generator, kappa: float, dimension: int) -> float:
 
 
 def pair_parameters(F: Floats, W: Floats, i: Columns, j: Columns) -> tuple[Floats, Floats]:
-    """Parameters p, q (2, m) of columns (i, j) in their plane, the others held.
+    """Parameters p, q (2, m) of columns (i, j) in their plane, given the other columns.
 
     The pair, at angle t, is a rotation ``(a cos t + b sin t, b cos t - a sin t)`` or a reflection
     ``(a cos t + b sin t, a sin t - b cos t)`` with log density ``p cos t + q sin t``.

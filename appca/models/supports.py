@@ -285,7 +285,7 @@ class SupportsOfRows(NamedTuple):
 
     @property
     def alone(self) -> tuple[Floats, Floats]:
-        """Posterior precision (K,) of each score and log odds (n, K) of each factor, alone."""
+        """Posterior precision (K,) of scores and log odds (n, K) of factors, each factor alone."""
         s = np.diagonal(self.model.A) + self.model.prior
         gain = np.square(self.c) / s - np.log(s / self.model.prior)
         return np.asarray(s), np.asarray(0.5 * gain + self.odds)
