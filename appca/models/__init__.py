@@ -1,1 +1,1 @@
-"""Models as scikit-learn estimators, one file each; their inference stands in the folders below."""
+"""Models as scikit-learn estimators, one file each; their inference is in the other modules."""

@@ -70,7 +70,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
         EM with best supports also stops, after ten iterations, when an iteration changes less
         than this fraction of the N L members of supports.
     n_paths : int
-        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than
+        Importance paths per row for `score_samples` and `inclusion_probabilities` with more than
         12,870 supports; the error falls with the root of `n_paths`.
     n_chains, burn_in, n_draws, thin : int
         For "gibbs": chains, sweeps discarded, draws kept per chain, sweeps per draw.
@@ -87,7 +87,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
     random_state : int, Generator, RandomState or None
         For starts, draws, and `sample`; random numbers of queries depend on the row alone.
     verbose : bool or int
-        Print a line an iteration.
+        Print a line for each iteration.
     callback : callable or None
         Called with a `Progress` once an iteration. StopIteration ends the fit and keeps its state;
         any other exception propagates and leaves the estimator as it was.
@@ -149,7 +149,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, and return the estimator.
 
-        `sample_weight` (N,) says how often each row counts, for "em".
+        `sample_weight` (N,) weights each row as if it were repeated, for "em".
         """
         del y
         X, weights = data_checks.counted_rows(self._validated(X, reset=True), sample_weight)

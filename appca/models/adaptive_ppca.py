@@ -24,7 +24,7 @@ from appca.models.rows import Observations, Parts, Rows, about, centre_of, is_in
 from appca.models.settings import LEARNED, refuse_parameters
 from appca.models.threads import single_threaded_blas
 
-MOST_WITH_SIZES = 500  # components; a table of all sizes has K^2 numbers a row
+MOST_WITH_SIZES = 500  # components; a table of all sizes has K^2 numbers per row
 
 
 def first_size(model: Any) -> int:
@@ -67,7 +67,7 @@ def refuse_conflicts(model: Any, rows: Observations) -> None:
 
 
 class SubspaceModel(Criteria):
-    """Fits of a model with orthonormal components, of which rows use n_active."""
+    """Fits of a model whose rows use `n_active` of K orthonormal components."""
 
     _takes_gaps: ClassVar[bool] = True
     _posterior = posterior_of
@@ -92,9 +92,9 @@ class SubspaceModel(Criteria):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to X (N, D), array-like or sparse matrix, and return the estimator.
 
-        X is float32 or float64, NaN where missing. A sparse matrix of SciPy stays sparse, without
-        NaN and "gibbs". `sample_weight` (N,) says how often each row counts, without NaN and
-        "gibbs".
+        X is float32 or float64, NaN where missing. A sparse matrix of SciPy stays sparse.
+        `sample_weight` (N,) weights each row as if it were repeated. Neither can be combined with
+        NaN or "gibbs".
 
         Larger than memory and without NaN: the chunks of a Dask array are fitted by threads or the
         workers of the present Client, an iterator of blocks of rows is kept in a temporary file
@@ -177,7 +177,7 @@ class SubspaceModel(Criteria):
         with single_threaded_blas():
             rows = look(zero_mean=self.mean == "zero")
             self.n_features_in_ = rows.d
-            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            self.__dict__.pop("feature_names_in_", None)  # left by an earlier fit
             if rows.names is not None:
                 self.feature_names_in_ = np.array(rows.names, dtype=object)
             return self._fit_rows(rows)
@@ -246,7 +246,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
     z_n uniform over the supports of exactly L of the K components. Sums over x and z are exact, and
-    so are the likelihood and EM. Missing entries (NaN) are integrated out, too, by
+    so are the likelihood and EM. Missing entries (NaN) are also integrated out by
     inference="em".
 
     Parameters
@@ -328,7 +328,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
     explained_variance_ : (K,) mean of E[(x z)^2], times the squared length of the component.
     scale_ : (K,) root mean square of the training scores when active.
     n_active_ : int, L; K where sizes are learned.
-    size_probabilities_ : (K + 1,) of 0 to K components a row, with n_active="learned".
+    size_probabilities_ : (K + 1,) of 0 to K components per row, with n_active="learned".
     row_scale_values_, row_scale_probabilities_ : (10,), with row_scale="learned".
     log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, nats; with
         inference="hard" that of the rows and their best supports; with "gibbs" mean over chains.
@@ -366,7 +366,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
     latent_scale: float = 0.01
 
     def size_probabilities(self, X: Any) -> Array:
-        """Return posterior probabilities (N, K + 1) of 0 to K components a row, if learned."""
+        """Return posterior probabilities (N, K + 1) of 0 to K components per row, if learned."""
         check_is_fitted(self, "size_probabilities_")
         return self._averaged(self._asked(X)[0], lambda at, X: at.size_probabilities(X))
 

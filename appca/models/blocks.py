@@ -27,7 +27,7 @@ R = TypeVar("R")
 Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
 
 NO_ROWS = "blocks must hold rows; got none: check what yields them."
-MAPPED_BYTES = 2**25  # of a mapped file that are read before its pages are given back
+MAPPED_BYTES = 2**25  # read from a mapped file before its pages are released
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Stream(Parts):
 
 
 class Mapped:
-    """Blocks of a memory-mapped array, whose pages are given back once they were used."""
+    """Blocks of a memory-mapped array, whose pages are released after use."""
 
     def __init__(self, X: np.memmap[Any, Any]) -> None:
         self.X = X
@@ -75,7 +75,7 @@ class Mapped:
 
 
 class NamedBlocks:
-    """A reader of blocks of rows; it refuses what is no matrix of numbers, or other columns."""
+    """A reader of blocks of rows; it refuses other values and columns than before."""
 
     def __init__(self, blocks: Blocks, names: Any = None, *, once: bool = False) -> None:
         if not once and not callable(blocks) and iter(blocks) is blocks:
@@ -152,7 +152,7 @@ def finite_sums(block: Any, part: str) -> Array:
     return sums
 
 
-CHUNKS_AT_ONCE = 64  # whose answers are held at a time
+CHUNKS_AT_ONCE = 64  # chunks whose results are in memory together
 
 
 def names_of(X: Any) -> list[str] | None:
@@ -177,7 +177,7 @@ class DaskRows(Parts):
     """Observations in the chunks of a Dask array."""
 
     X: Any = None  # in chunks of whole rows; None where a worker has its chunk
-    sizes: Any = None  # (chunks,) numbers of rows, of which some may be 0
+    sizes: Any = None  # (chunks,) numbers of rows; some may be 0
 
     def over(self, work: Callable[[Block], R]) -> Iterator[R]:
         """Yield work(block) for blocks that hold all rows once, in order; the answers travel."""
@@ -230,7 +230,7 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
 def matrix(X: Any) -> Any:
     """Return a Dask array (N, D) of numbers in chunks of whole rows, or raise ValueError."""
     X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
-    dimensions = getattr(X, "ndim", None)  # of a Delayed one more Delayed
+    dimensions = getattr(X, "ndim", None)  # that of a Delayed is a Delayed
     if not (isinstance(dimensions, int) and dimensions == 2 and hasattr(X, "to_delayed")):
         shown = dimensions if isinstance(dimensions, int) else "no"
         msg = (
@@ -245,7 +245,7 @@ def matrix(X: Any) -> Any:
 
 
 def computed(parts: list[Any]) -> list[Any]:
-    """Run tasks on whatever scheduler is set: threads, or the cluster of the present Client."""
+    """Run tasks on the scheduler that is set: threads, or the cluster of the current Client."""
     from dask.base import compute
 
     return list(compute(*parts))
@@ -290,7 +290,7 @@ def _taken(rows: Any, number: int, shared: Any) -> Any:
 
 
 def plain(chunk: Any) -> Any:
-    """Return a chunk as aligned rows: of others NumPy's products have other bits."""
+    """Return a chunk as aligned rows, because alignment changes the bits of NumPy's products."""
     chunk = numbers_of_rows(chunk)
     if is_sparse(chunk):
         floating = chunk.dtype in (np.float32, np.float64)
@@ -312,7 +312,7 @@ def lazily(model: Any, question: str, X: Any, **how: str) -> Any:
             f"got {X.shape[1]}: choose the same columns."
         )
         raise ValueError(msg)
-    bound = ("callback", "random_state", "init")  # to this process, or large
+    bound = ("callback", "random_state", "init")  # bound to this process, or large
     parameters = model.get_params(deep=False).items()
     kept = {name: value for name, value in parameters if name not in bound}
     sent = sent_once(type(model)(**kept).restore(model.fitted_arrays()))

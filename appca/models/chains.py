@@ -1,4 +1,4 @@
-"""What is kept of chains, which of them count, and label-free summaries of Z.
+"""Stored draws of chains, the chains that averages use, and label-free summaries of Z.
 
 Components swap names and signs between draws, which must be aligned before entries are averaged.
 """
@@ -7,7 +7,7 @@ import math
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,12 +29,12 @@ class Measures(NamedTuple):
 
     log_likelihood: float  # nats, as much as possible integrated out
     log_posterior: float  # nats, the same with the priors
-    number: int = 0  # of components, if it decides about the number of parameters
+    number: int = 0  # number of components, if it changes the number of parameters
 
 
 LEAST_GAP = 3.0  # nats: a peak that is e^3 times as high hides the other
 BEYOND_ERROR = 0.999  # probability that Monte Carlo error of a mean makes no such gap
-LEAST_DRAWS = 4  # of a chain, to know the error of its mean
+LEAST_DRAWS = 4  # per chain, to estimate the error of its mean
 
 
 class ChainLevels(NamedTuple):
@@ -46,7 +46,7 @@ class ChainLevels(NamedTuple):
 
     @property
     def why(self) -> str:
-        """A sentence for people."""
+        """One sentence that says which chains are used, and why."""
         n, lower = len(self.mean), np.flatnonzero(~self.counts)
         gap = self.mean.max() - self.mean
         if not len(lower):
@@ -101,9 +101,7 @@ class DrawStore:
         self.counts: Counter[tuple[int, int]] = Counter()
         self.highest: dict[tuple[int, int], tuple[float, Any]] = {}
 
-    def keep(
-        self, states: Sequence[Any], measures: Sequence[Measures], records: Sequence[Draws]
-    ) -> None:
+    def keep(self, states: list[Any], measures: list[Measures], records: list[Draws]) -> None:
         """Add a draw of every chain."""
         for chain, (state, of) in enumerate(zip(states, measures, strict=True)):
             densities = {"log_likelihood": of.log_likelihood, "log_posterior": of.log_posterior}
@@ -124,7 +122,7 @@ class DrawStore:
 
     @property
     def best(self) -> Any:
-        """The densest draw of the most frequent number; others' densities differ in unit."""
+        """Densest draw with the most frequent number; densities of other numbers differ in unit."""
         good = levels(self.draws["log_posterior"][:, : self.kept]).counts
         frequent: Counter[int] = Counter()
         for (chain, number), count in self.counts.items():

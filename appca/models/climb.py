@@ -6,7 +6,7 @@ with all rows. Variants go on from the end of a fit of the paper's model.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -22,7 +22,7 @@ ANNEALED_ITERATIONS = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001
 MAX_QUARTIMAX_STEPS = 200
 MAX_ICA_STEPS = 80  # K = 500 takes 45; a step costs two products
-QUARTIMAX_PRECISION = 1e-4  # of the last change of the rotation
+QUARTIMAX_PRECISION = 1e-4  # largest last change of the rotation
 
 
 def closed_form(rows: Observations, leading: stiefel.Principal, floor: float) -> em.SubspaceState:
@@ -40,7 +40,7 @@ class Candidate(NamedTuple):
     name: str
     rotation: Callable[[Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
     annealed: bool = False
-    needs_many_rows: bool = False  # scores of K^2 rows
+    needs_many_rows: bool = False  # needs scores of K^2 rows
     spare: bool = False  # left out where climbs to the end cost too much
     extra: bool = False  # taken only where all of them cost less than a second
 
@@ -61,7 +61,7 @@ def quartimax(_rng: Generator, P: Array) -> Array:
     return R
 
 
-independent = partial(fast_ica, most=MAX_ICA_STEPS)  # components as independent as they can be
+independent = partial(fast_ica, most=MAX_ICA_STEPS)  # the most independent components
 
 
 def unrotated(_rng: Generator, P: Array) -> Array:
@@ -83,22 +83,16 @@ RANDOM = Candidate("random rotation", random_rotation)
 SPARE_STARTS, EXTRA_STARTS = 5, 25  # one of these mostly ends highest on handwritten digits
 SPARE = [RANDOM._replace(spare=True)] * SPARE_STARTS + [RANDOM._replace(extra=True)] * EXTRA_STARTS
 
-NAMED: dict[str, tuple[Candidate, ...]] = {
-    "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX, *SPARE),
-    "quartimax": (QUARTIMAX,),
-    "annealed": (ANNEALED_PCA,),
-    "pca": (PCA,),
-    "ica": (ICA,),
-    "random": (RANDOM,),
-}
-MANY_COMPONENTS = 100  # above which quartimax on the sample finds nothing
+NAMED = {"annealed": ANNEALED_PCA, "ica": ICA, "pca": PCA, "quartimax": QUARTIMAX, "random": RANDOM}
+AUTOMATIC = (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX, *SPARE)
+MANY_COMPONENTS = 100  # quartimax on the sample finds nothing for more
 FOR_MANY = (ICA, ANNEALED_PCA, PCA)
 
 
 def candidates(init: str, n_init: int, n_components: int) -> list[Candidate]:
     """List the starts that `init` names, and n_init - 1 random rotations more."""
-    many = init == "auto" and n_components > MANY_COMPONENTS
-    return [*(FOR_MANY if many else NAMED[init]), *[RANDOM] * (n_init - 1)]
+    automatic = FOR_MANY if n_components > MANY_COMPONENTS else AUTOMATIC
+    return [*(automatic if init == "auto" else [NAMED[init]]), *[RANDOM] * (n_init - 1)]
 
 
 def first_state(rows: Observations, W: Array, settings: em.EMSettings) -> em.SubspaceState:
@@ -125,7 +119,7 @@ def first_state(rows: Observations, W: Array, settings: em.EMSettings) -> em.Sub
 
 def annealed(
     start: em.SubspaceState, rows: Observations, settings: em.EMSettings
-) -> Iterator[tuple[float, em.SubspaceState]]:
+) -> loop.Path[em.SubspaceState]:
     """EM with logits times beta rising to 1; values it yields are tempered, so they may fall."""
     yield -math.inf, start
     state, em_map = start, em.EMMap(rows, settings)
@@ -136,34 +130,34 @@ def annealed(
 
 def ascent(
     start: em.SubspaceState, em_map: em.EMMap, *, accelerate: bool = True, age: int = 0
-) -> Iterator[tuple[float, em.SubspaceState]]:
+) -> loop.Path[em.SubspaceState]:
     """EM from `start`, plain or with momentum of an age."""
     ahead = partial(em.extend, settings=em_map.settings) if accelerate else None
     return loop.nesterov(em_map, start, ahead, age)
 
 
-SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200  # of a candidate of many, and of a climb
+SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200  # per candidate and per climb
 # Rows times K times swaps of the sample, up to which all candidates climb to their ends. At K = 30,
 # L = 8 ten climbs took 22 s, five times the fit without.
 MOST_SUMS = 400_000
-FEW_SUMS, FEW_NUMBERS = 50_000, 2**18  # up to which 25 more rotations climb on all rows
-SCREENING_TOL = FIRST_TOL = 1e-2  # nats a row; less fits the sample rather than the data
+FEW_SUMS, FEW_NUMBERS = 50_000, 2**18  # 25 more rotations climb on all rows up to these
+SCREENING_TOL = FIRST_TOL = 1e-2  # nats per row; less fits the sample rather than the data
 # A climb on a sample ends where three times the gain of its last ten iterations would leave it
 # below another's end; on all rows of COIL-20 that would have lost the best of 3 in 12.
 PATIENCE = 3.0
 
-# Of samples of 2,500 rows of MNIST the best end is worse by 0.1 nats a row at 60,000 rows.
+# From samples of 2,500 rows of MNIST the best fit of 60,000 rows loses 0.1 nats per row.
 SAMPLE_ROWS_PER_COMPONENT, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 400, 2500, 10_000
 COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # half as many of a sample
 SAMPLE_COORDINATES_PER_COMPONENT = 2
-LARGER_SAMPLE, FINALISTS = 3, 3  # times the first one, before all rows
-LATER_AGE = 6  # of momentum on other rows: without it they take two or three iterations more
-LAST_SHARE, LAST_SHARE_OF_VARIANTS = 10.0, 200.0  # times tol, after climbs on samples
+LARGER_SAMPLE, FINALISTS = 3, 3  # multiple of rows in the larger sample, and fits to it
+LATER_AGE = 6  # age of momentum on other rows: without it fits take two or three iterations more
+LAST_SHARE, LAST_SHARE_OF_VARIANTS = 10.0, 200.0  # multiples of tol, after climbs on samples
 LAST_WINDOW = 3  # iterations over all rows: a sample has brought the climb past its plateaus
-DIFFERENT = 1e-2  # nats a row between ends that are not the same
+DIFFERENT = 1e-2  # nats per row between ends that count as different
 ROUGH_TOL, ROUGH_ITERATIONS = 3e-2, 50  # at K = 500 two hundred fit 10,000 rows, not the data
-MAX_COORDINATE_BYTES = MAX_SAMPLE_BYTES = 2**28  # of coordinates of all rows, of sampled features
-MAX_SCORES_BYTES = 2**29  # of principal scores, for starts that need many rows
+MAX_COORDINATE_BYTES = MAX_SAMPLE_BYTES = 2**28  # for all rows, and for sampled features
+MAX_SCORES_BYTES = 2**29  # size of principal scores, for starts that need many rows
 
 Run = loop.EMResult[em.SubspaceState]
 Runs = list[Run]
@@ -176,34 +170,25 @@ class EMControl(NamedTuple):
     callback: loop.Callback | None
     max_iter: int  # bound on every stage
     tol: float  # nats per row over ten iterations on all rows
-    accelerate: bool  # of the fit proper; screening always is accelerated
-    mass: float  # of all rows, to which reported log-likelihoods of samples are scaled
-    # in adaptive factor analysis
-    exact: bool = True  # sum over all supports, or one support a row
+    accelerate: bool  # whether the final fit has momentum; screening always has
+    mass: float  # mass of all rows, to which log-likelihoods of samples are scaled
+    # The rest is for adaptive factor analysis.
+    exact: bool = True  # sum over all supports, or one support per row
     annealing: int = 0  # iterations with drawn supports
     least_change: float = 0.0  # share of slots
-    screened_rows: int = 0  # of the sample that starts are screened on; 0: each goes to its end
+    screened_rows: int = 0  # sample that starts are screened on; 0: each is fitted fully
 
     def after(self, stopped: bool) -> "EMControl":
         """Return these settings; after a stop those of one step, so that the fit is complete."""
         return self._replace(max_iter=1, callback=None) if stopped else self
 
     def run(
-        self,
-        stage: str,
-        path: Iterator[tuple[float, loop.S]],
-        rows: Any,
-        iterations: int,
-        tol: float,
-        *,
-        window: int = loop.WINDOW,
-        halt: Callable[[loop.S], str | None] = lambda _state: None,
+        self, stage: str, path: loop.Path[loop.S], rows: Any, limit: int, tol: float, **how: Any
     ) -> loop.EMResult[loop.S]:
-        """Follow a path for at most so many iterations; `tol` in nats per row over ten of them."""
-        limit, n = min(iterations, self.max_iter), rows.mass
+        """Follow a path for `limit` iterations at most; `tol` in nats per row over ten of them."""
+        limit, n = min(limit, self.max_iter), rows.mass
         watch = loop.watcher(self.callback, stage, limit, self.mass / n)
-        how: Any = {"max_iter": limit, "window": window, "watch": watch, "halt": halt}
-        return loop.iterate(path, tol=tol * n, **how)
+        return loop.iterate(path, tol=tol * n, max_iter=limit, watch=watch, **how)
 
 
 def screen(
@@ -222,7 +207,7 @@ def screen(
     first = SCREENING_ITERATIONS if dear else iterations
     runs = climb(rng, sample, chosen, control, first, tol, partial(_scores, rng, rows, drawn))
     if dear:
-        runs = _go_on(_best(runs, 1, sample.mass), sample, control, tol, iterations=iterations)
+        runs = _go_on(_best(runs, 1, sample.mass), sample, control, tol, limit=iterations)
     if not whole and runs[-1].stop_reason != loop.STOPPED:
         fitting = MAX_COORDINATE_BYTES // (drawn.basis.shape[1] * rows.dtype.itemsize)
         held = _coordinates(rng, rows, drawn.basis, max(fitting, sample.n))
@@ -230,7 +215,7 @@ def screen(
         size = LARGER_SAMPLE * sample.n
         learn = settings.learn_mean
         part = some_rows(rng, held, size, learn_mean=learn) if size < held.n else held
-        runs = _best(_go_on(runs, part, control, tol, iterations=iterations), 1, part.mass)
+        runs = _best(_go_on(runs, part, control, tol, limit=iterations), 1, part.mass)
         runs = _go_on(runs, held, control, loop.WINDOW * control.tol, window=LAST_WINDOW)
     best = max(runs, key=lambda run: run.log_likelihood)
     W = stiefel.polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
@@ -242,7 +227,7 @@ def _go_on(
     runs: Runs, rows: Rows, control: EMControl, tol: float, age: int = 0, **how: Any
 ) -> Runs:
     """Climb from the ends of runs with other rows, perhaps in more coordinates."""
-    how = {"iterations": REFINEMENT_ITERATIONS} | how
+    how = {"limit": REFINEMENT_ITERATIONS} | how
     em_map, further = em.EMMap(rows, control.settings), Runs()
     for run in runs:
         if run.stop_reason == loop.STOPPED:
@@ -298,7 +283,7 @@ def some_rows(rng: Generator, rows: Observations, size: int, *, learn_mean: bool
     X = rows.take(which)
     origin = centre_of(X, weights) if learn_mean else rows.origin
     sample = about(X, origin, weights)._replace(n_features=rows.n_features)
-    if isinstance(rows, Rows) and rows.d < rows.n_features:  # what lies in no coordinate counts
+    if isinstance(rows, Rows) and rows.d < rows.n_features:  # add variance outside coordinates
         outside = rows.squares[which] - np.einsum("nd,nd->n", X, X, dtype=np.float64)
         sample = sample._replace(squares=sample.squares + outside)
     return sample
@@ -370,18 +355,14 @@ def climb(
     return runs
 
 
-def while_promising(
-    path: Iterator[tuple[float, loop.S]], others: list[loop.EMResult[loop.S]]
-) -> Iterator[tuple[float, loop.S]]:
-    """Follow a path while it may end above others, see `PATIENCE`."""
+def while_promising(path: loop.Path[loop.S], others: list[loop.EMResult[Any]]) -> loop.Path[loop.S]:
+    """Follow a path while it may end above other runs, see `PATIENCE`."""
     best, values = max((run.log_likelihood for run in others), default=-math.inf), list[float]()
     for value, state in path:
         yield value, state
         values.append(value)
-        if (
-            len(values) > loop.WINDOW
-            and value + PATIENCE * (value - values[-1 - loop.WINDOW]) < best
-        ):
+        gain = value - values[-1 - loop.WINDOW] if len(values) > loop.WINDOW else math.inf
+        if value + PATIENCE * gain < best:
             return
 
 
@@ -395,8 +376,8 @@ class SubspaceFit(NamedTuple):
     second: Array | None  # (K,) sums over rows of E[(x z)^2]; None of variants
     log_likelihoods: list[float]  # after each iteration, total, nats
     stop_reason: str
-    sums: em.SubspaceStatistics | None = None  # of the rows under the state, with W'A (K, K) for A
-    same_order: bool = False  # whether EM went on from a state, in its order and signs
+    sums: em.SubspaceStatistics | None = None  # at the state, with W'A (K, K) for A
+    same_order: bool = False  # whether a warm start kept the order and signs of components
 
 
 def fit_in_closed_form(rng: Generator, rows: Observations, control: EMControl) -> SubspaceFit:
@@ -457,15 +438,11 @@ def last_climb(
     stopped = start.stop_reason == loop.STOPPED
     control = control.after(stopped)
     settings, age = em_map.settings, 0 if share is None else LATER_AGE
-    run = control.run(
-        stage,
-        ascent(start.state, em_map, accelerate=control.accelerate, age=age),
-        em_map.rows,
-        control.max_iter,
-        (1.0 if share is None else share * loop.WINDOW) * control.tol,
-        window=loop.WINDOW if share is None else 1,
-        halt=partial(halt, floor=0.0 if settings.variant.by_feature else settings.floor),
-    )
+    path = ascent(start.state, em_map, accelerate=control.accelerate, age=age)
+    window, factor = (loop.WINDOW, 1.0) if share is None else (1, share * loop.WINDOW)
+    stop = partial(halt, floor=0.0 if settings.variant.by_feature else settings.floor)
+    at = em_map.rows, control.max_iter, factor * control.tol
+    run = control.run(stage, path, *at, window=window, halt=stop)
     if share is not None and run.stop_reason.startswith(loop.CONVERGED):
         words = f"the last iteration gained below {share:g} times tol"
         run = run._replace(stop_reason=f"{loop.CONVERGED}: {words}")
@@ -473,13 +450,13 @@ def last_climb(
 
 
 def halt(state: Any, floor: float) -> str | None:
-    """Say that EM must end because the noise variance of a state has reached its floor."""
+    """Return why EM must end if the noise variance has reached its floor, else None."""
     if state.noise > floor:
         return None
     return "the noise variance reached its floor, 1e-8 of the mean feature variance"
 
 
-SAMPLE_TOL, LARGER_TOL = 3e-2, 0.3  # nats a row, on the sample and the larger one
+SAMPLE_TOL, LARGER_TOL = 3e-2, 0.3  # nats per row, on the sample and the larger one
 
 
 def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMControl) -> SubspaceFit:
@@ -508,7 +485,7 @@ def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMContr
         size = sample_size(rows, settings.n_components)
         if size < rows.n or not isinstance(rows, Rows):
             sample, at = drawn(size)
-        run = _highest_start(rng, sample, start, at, several=sample is rows)
+        run = _best_start(rng, sample, start, at, several=sample is rows)
         if sampled := sample.n < rows.n:
             run = _go_on([run], sample, at, SAMPLE_TOL)[0]
             size = LARGER_SAMPLE * sample.n
@@ -521,10 +498,8 @@ def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMContr
     return SubspaceFit(run.state, None, run.log_likelihoods, run.stop_reason, None, whole)
 
 
-def _highest_start(
-    rng: Generator, rows: Rows, start: Any, control: EMControl, several: bool
-) -> Run:
-    """Return a start, or the highest end of climbs from it and, with few rows, rotations of it."""
+def _best_start(rng: Generator, rows: Rows, start: Any, control: EMControl, several: bool) -> Run:
+    """Return a start or, with few rows, the best of climbs from it and random rotations of it."""
     settings, unit = control.settings, np.broadcast_to(control.settings.unit, rows.d)[:, None]
     first = run = _paper_start(rng, rows, start, control)
     sums = em.sums_a_pass(rows.n, settings.n_components, settings.n_active)

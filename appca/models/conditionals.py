@@ -16,7 +16,7 @@ from scipy.special import gammaln, pdtr
 Array = NDArray[np.float64]
 Indicators = NDArray[np.bool_]
 
-LEAST_WEIGHT = 1e-12  # of a column that no row uses, in a draw without any other
+LEAST_WEIGHT = 1e-12  # of the only column of a draw, if no row uses it
 SCALE_TAIL = 5.0  # degrees of freedom of the scale proposal, whose tails must be heavier
 
 

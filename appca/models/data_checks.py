@@ -1,4 +1,4 @@
-"""Data that no model can be fitted to are refused in one sentence; what a fit lacks is said."""
+"""Checks of data and settings: errors of one sentence, and warnings about doubtful fits."""
 
 import warnings
 from numbers import Real
@@ -16,7 +16,7 @@ from appca.words import InputError
 ROUNDING = 1e-13  # variances below this share of the largest are none
 MOST_WEIGHT = 1e100  # so that sums of weighted squares do not overflow
 LARGE_MAP_BYTES = 2**26
-RARELY = 1e-3  # share of rows; a component that fewer use says little
+RARELY = 1e-3  # share of rows that use a component, below which it is unreliable
 
 
 def refuse_where(wrong: dict[str, bool]) -> None:
@@ -26,11 +26,9 @@ def refuse_where(wrong: dict[str, bool]) -> None:
             raise ValueError(sentence)
 
 
-def refuse_components(
-    n: int, most: int, why: str, remedy: str = "ask for fewer components"
-) -> None:
+def refuse_components(n: int, most: int, why: str, hint: str = "ask for fewer components") -> None:
     """Raise ValueError for more than `most` components."""
-    refuse_where({f"n_components must be at most {most}{why}; got {n}: {remedy}.": n > most})
+    refuse_where({f"n_components must be at most {most}{why}; got {n}: {hint}.": n > most})
 
 
 def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
@@ -63,7 +61,7 @@ def refuse_settings(model: Any, n_active: int) -> None:
 
 
 def check_varying(n_components: int, scales: Array) -> None:
-    """Refuse more components than features that vary, of scale above 0; warn of the others."""
+    """Refuse more components than varying features (scale above 0); warn about constant ones."""
     n, remedy = int((scales > 0.0).sum()), "ask for fewer components"
     why = f", because {n} of the {len(scales)} features of X vary in more than one row"
     refuse_components(n_components, n, why, remedy if n else "leave out rows far from all others")
@@ -113,7 +111,7 @@ def refuse_weights(sample_weight: Any, what: str) -> None:
 def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
     """Raise ValueError for infinities, and NaN unless `gaps` may be; the usual X costs a sum."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum()):  # in float32 it may overflow, and the rows decide
+        if np.isfinite(X.sum()):  # a float32 sum may overflow, so rows are checked next
             return
     bad = int((np.isinf(X) if gaps else ~np.isfinite(X)).any(axis=1).sum())
     if bad:
@@ -140,18 +138,18 @@ def numbers_of_rows(X: Any) -> Any:
     try:
         return matrix_of(X).values
     except InputError:
-        if type(X) is np.ndarray:  # scikit-learn says what is wrong with it
+        if type(X) is np.ndarray:  # scikit-learn explains the error
             return X
         raise
 
 
 def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
-    """Return rows (N, D) as `check_array` with `how` gives them, under the names of the fit."""
+    """Return rows (N, D) checked by `check_array` with `how`, and by the names of the fit."""
     X = X.compute() if hasattr(X, "columns") and hasattr(X, "compute") else X  # with its names
     values = numbers_of_rows(X)
     usual = type(values) is np.ndarray and values.ndim == 2 and values.size > 0
     usual = usual and values.dtype in (np.float64, np.float32) and not how["ensure_all_finite"]
-    if reset or not usual:  # else there is nothing that it would refuse or change
+    if reset or not usual:  # else `check_array` would neither refuse nor change them
         values = check_array(values, estimator=model, input_name="X", **how)
     named = hasattr(X, "columns") or hasattr(model, "feature_names_in_")
     if reset or named or values.shape[1] != getattr(model, "n_features_in_", None):
@@ -176,7 +174,7 @@ def refuse_constant(rows: Observations) -> None:
     """Raise ValueError where all rows are the same, or too large or small to be squared."""
     total, n = rows.total, rows.n
     far = 0.0 if rows.origin is None else float(np.sum(np.square(rows.origin, dtype=np.float64)))
-    rounding = n * (n * np.finfo(np.float64).eps) ** 2 * far  # of a mean that is a little off
+    rounding = n * (n * np.finfo(np.float64).eps) ** 2 * far  # error of a rounded mean
 
     def common_row(block: Block) -> Array | None:
         head: Array = dense(block.X[:1])[0].copy()
@@ -227,7 +225,7 @@ def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps:
     """Warn where projections, with sums total (K,) and second (K, K), vary in fewer directions."""
     K = len(second)
     values = np.linalg.eigvalsh(second - np.outer(total, total) / mass)
-    least = max(ROUNDING, n_features * (10.0 * eps) ** 2)  # of sums, and of projections
+    least = max(ROUNDING, n_features * (10.0 * eps) ** 2)  # rounding of sums and of projections
     rank = int((values > least * values[-1]).sum())
     if 0 < rank < K:
         msg = (

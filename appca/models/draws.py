@@ -10,27 +10,21 @@ from numpy.typing import ArrayLike, NDArray
 from appca.models.chains import Draws, levels
 from appca.models.em import PAPER
 from appca.models.numerics import Array, share_of
-from appca.models.posterior import (
-    Description,
-    Posterior,
-    PosteriorOfDraw,
-    SubspaceAtDraws,
-    SubspacePosterior,
-)
+from appca.models.posterior import Description, Posterior, PosteriorOfDraw, SubspacePosterior
 from appca.models.supports import RowSummary
 from appca.models.threads import single_threaded_blas
 
 Floats = NDArray[np.float64]
 
-MOST_BYTES = 2**25  # of all components that are kept for queries
-MOST_DRAWS, LEAST_DRAWS = 100, 8  # that queries average over
-CHEAP_SUPPORTS = 256  # up to so many, all of `MOST_DRAWS` are asked
-FEW_NUMBERS = 2**20  # of rows at all draws, up to which these are asked at once
-BAND_ROWS, LEAST_SCORES = 500, 40  # rows, and scores of each, that are drawn together
+MOST_BYTES = 2**25  # size of all components kept for queries
+MOST_DRAWS, LEAST_DRAWS = 100, 8  # bounds on the draws that queries average over
+CHEAP_SUPPORTS = 256  # up to this number of supports queries average over all `MOST_DRAWS`
+FEW_NUMBERS = 2**20  # size of the rows at all draws up to which one call computes all draws
+BAND_ROWS, LEAST_SCORES = 500, 40  # rows drawn together, and scores drawn for each
 
 
 class QueryDraws(NamedTuple):
-    """S draws, each with at most K' components, the first K of which match the published ones."""
+    """S draws of at most K' components each; the first K match the published components."""
 
     chain: NDArray[np.intp]  # (S,)
     draw: NDArray[np.intp]  # (S,) number of the draw in its chain
@@ -43,17 +37,17 @@ class QueryDraws(NamedTuple):
     size_probabilities: Floats | None = None  # (S, K + 1)
 
     def thinned(self, most: int) -> "QueryDraws":
-        """Choose at most so many, evenly."""
+        """Choose at most `most` draws, evenly."""
         kept = np.linspace(0, len(self.chain) - 1, min(most, len(self.chain))).round().astype(int)
         return QueryDraws(*(None if a is None else a[kept] for a in self))  # type: ignore[arg-type]
 
 
 class Pairing(NamedTuple):
-    """Components of two sets paired one to one, the sum of their |cos| as large as can be."""
+    """Components of two sets paired one to one, with the largest sum of |cos|."""
 
     first: NDArray[np.intp]  # (min(K, K'),) ascending
     second: NDArray[np.intp]
-    sign: Floats  # of the cosine
+    sign: Floats  # sign of the cosine
     cosine: Floats  # absolute; 0 for a component of zeros
 
 
@@ -147,6 +141,15 @@ def _summed(answers: Array, n: int) -> Array:
     return np.asarray(of_draws.sum(axis=0, dtype=np.float64))
 
 
+class SubspaceAtDraws(SubspacePosterior):
+    """The paper's model at S draws: results for S n rows, one draw after the other."""
+
+    def _columns(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Array]:
+        B = X - self.mean[:, None].astype(X.dtype)
+        P = B @ np.swapaxes(self.components, 1, 2).astype(X.dtype)
+        return list(answer(*(rows.reshape(-1, rows.shape[2]) for rows in (B, P))))
+
+
 class AveragedPosterior(Posterior):
     """Averages over draws; where rows have many supports, over some of them."""
 
@@ -156,7 +159,7 @@ class AveragedPosterior(Posterior):
         self.K, self.n_draws = len(published.components), len(self.draws.chain)
 
     def _each(self, X: Any = ()) -> Iterator[tuple[Any, slice, Array]]:
-        """Give the posterior at a draw (for few rows X at all), its published components, which."""
+        """Yield the posterior at each draw (at all, for few rows) and its published components."""
         of, draws, K = self.published, self.draws, self.draws.components.shape[1]
         few = 0 < len(X) * draws.components.size <= FEW_NUMBERS * self.K
         if few and isinstance(of, SubspacePosterior) and of.variant == PAPER:
@@ -208,11 +211,11 @@ class AveragedPosterior(Posterior):
 
     def supports(self, X: Array, support: str) -> Array:
         del support
-        return np.asarray(self.published.likely(self.inclusion(X)))
+        return np.asarray(self.published.most_included(self.inclusion(X)))
 
     def membership(self, X: Array) -> Array:
         (_, _, inclusion, _), values = self._summed_up(X)
-        chosen, total = self.published.likely(inclusion), np.zeros(len(X))
+        chosen, total = self.published.most_included(inclusion), np.zeros(len(X))
         for (posterior, places, published), value in zip(self._each(X), values, strict=True):
             Z = np.zeros((len(X), posterior.components.shape[-2]), dtype=bool)
             Z[:, places] = chosen[:, published]
@@ -228,7 +231,7 @@ class AveragedPosterior(Posterior):
         return rows._replace(log_likelihood=value, standard_error=error)
 
     def mean_of(self, ask: Callable[[Any], Array]) -> Array:
-        """Average over draws of what `ask` says of their posteriors, which names no component."""
+        """Average `ask(posterior)` over draws; its result must not depend on component names."""
         return np.asarray(sum(ask(posterior) for posterior, _, _ in self._each()) / self.n_draws)
 
     def means(self) -> tuple[Array, Array]:

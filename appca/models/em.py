@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from appca.models import polynomials
-from appca.models.numerics import Array, share_of, zeros
+from appca.models.numerics import Array, inverse_or_zero, share_of, zeros
 from appca.models.products import ThinProducts
 from appca.models.rows import Block, Observations, Rows, added, least_kept, narrowed, tiles
 from appca.models.stiefel import polar
@@ -58,18 +58,18 @@ def posterior(noise: Any, latent: Array) -> tuple[Array, Array]:
 
 
 class RowModel(NamedTuple):
-    """The parameters that decide about a row, given its projections and squared length."""
+    """Model of a row, given its projections and squared length."""
 
     noise: Any  # sigma2; 1 where each feature has its own noise; (N, 1) where rows differ
     latent: Array  # (K,) tau2_k, or (N, K)
-    n_features: int  # that the likelihood counts
-    log_scale: float  # sum of the logs of what features are multiplied by
+    n_features: int  # number of features in the likelihood
+    log_scale: float  # sum of the logs of the factors of features
     sizes: int | Array  # L, or probabilities (K + 1,) of 0 to K components
     grid: Array  # (J,) scales of rows
     weights: Array  # (J,) their probabilities
 
 
-class Weighed(NamedTuple):
+class RowPosterior(NamedTuple):
     """Posterior of rows."""
 
     log_density: Array  # (N,) nats
@@ -79,13 +79,13 @@ class Weighed(NamedTuple):
     sizes: Array | None  # (N, K + 1) posterior probabilities, where sizes are learned
 
 
-def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> Weighed:
+def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> RowPosterior:
     """Sum over scales and supports, for projections P (N, K) and squared distances (N,)."""
     J = len(model.grid)
     if J == 1:
         log_sum, r, sizes = polynomials.over_supports(_logits(P, model), model.sizes)
         density = _unexplained(squares, model)[:, 0] + log_sum
-        return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
+        return RowPosterior(density, np.ones((len(P), 1)), r, r, sizes)
     power = np.square(P, dtype=np.float64) * slope(model)
     offset = 0.5 * np.log1p(model.latent / model.noise)
     around = _unexplained(squares, model) + np.log(model.weights)
@@ -103,10 +103,10 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
     inclusion = np.add.reduceat(shared, first)
     by_scale = np.add.reduceat(shared * (u**moment)[:, None], first)
     sizes = None if sizes is None else np.add.reduceat(share * sizes, first)
-    return Weighed(peak + np.log(total), scales, inclusion, by_scale, sizes)
+    return RowPosterior(peak + np.log(total), scales, inclusion, by_scale, sizes)
 
 
-def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, Array]:
+def describe_rows(P: Array, squares: Array, model: RowModel) -> tuple[RowPosterior, Array, Array]:
     """Posterior of rows, their likeliest supports (N, K) bool, and probabilities (N,) of these."""
     if len(model.grid) > 1:
         row, active = weigh(P, squares, model), likeliest(P, squares, model)
@@ -115,8 +115,8 @@ def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, A
     a = _logits(P, model)
     log_sum, r, sizes = polynomials.over_supports(a, model.sizes)
     active, value = polynomials.best(a, model.sizes)
-    density = _unexplained(squares, model)[:, 0] + log_sum
-    return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
+    density, scales = _unexplained(squares, model)[:, 0] + log_sum, np.ones((len(P), 1))
+    return RowPosterior(density, scales, r, r, sizes), active, share_of(value - log_sum)
 
 
 def log_density(P: Array, squares: Array, model: RowModel) -> Array:
@@ -190,24 +190,24 @@ def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> A
     return np.asarray(~(most < most.max(axis=1, keepdims=True) - gap - NEGLIGIBLE))
 
 
-NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
+NOISE_FLOOR = 1e-8  # share of the mean feature variance, below which sigma2 is rounding
 
 # Rows times K times swaps from which the E step is compiled; the app's first fit need not wait.
 LEAST_COMPILED, MOST_COUNTED = 20_000, 15
-MANY_SWAPS = 50  # from which a Fourier transform costs less than a table, see `polynomials`
-MAX_MOMENTUM_LOG_CHANGE = 1.0  # of a variance
-GRID = np.geomspace(0.1, 10.0, 10)  # scales of rows; from 0.3 to 3.5, COIL-20 lost 31 nats a row
-LEAST_PROBABILITY = 1e-10  # of a scale or a size
-PSI_FLOOR = 1e-2  # of the variance of a feature: below it a component is that feature
-FLOOR_ROWS = 4.0  # times (kurtosis - 3) / N is the floor where few rows make up the variance
-LEAST_ROWS = 2.0  # that a variance rests on; three rows have exactly two, up to `ROUNDING`
+MANY_SWAPS = 50  # a Fourier transform costs less than a table from here, see `polynomials`
+MAX_MOMENTUM_LOG_CHANGE = 1.0  # largest change of a log variance
+GRID = np.geomspace(0.1, 10.0, 10)  # row scales; 0.3 to 3.5 lost 31 nats per row of COIL-20
+LEAST_PROBABILITY = 1e-10  # least probability of a scale or a size
+PSI_FLOOR = 1e-2  # share of a feature's variance, below which a component copies the feature
+FLOOR_ROWS = 4.0  # multiple of (kurtosis - 3) / N: the floor if few rows make up the variance
+LEAST_ROWS = 2.0  # fewer do not determine a variance; three rows count as two, up to `ROUNDING`
 ROUNDING = 1e-6
-CONSTANT = 8.0  # roundings of the mean
+CONSTANT = 8.0  # roundings of the mean, below which a deviation is zero
 W_STEPS = 3  # alternations of W and s within an M step, on the same sums
 
 
 class Variant(NamedTuple):
-    """Which assumptions of the paper's model are given up."""
+    """Extensions of the paper's model."""
 
     by_feature: bool = False  # noise="feature"
     row_scales: bool = False  # row_scale="learned"
@@ -218,7 +218,7 @@ PAPER = Variant()
 
 
 class EMSettings(NamedTuple):
-    """What stays fixed over the iterations of EM."""
+    """Settings that stay fixed over the iterations of EM."""
 
     n_components: int  # K
     n_active: int  # L, or where learned sizes start
@@ -246,7 +246,7 @@ class EMSettings(NamedTuple):
 
 
 class SubspaceState(NamedTuple):
-    """Everything an EM step reads and writes."""
+    """Parameters and options that an EM step reads and writes."""
 
     W: Array  # (d, K) orthonormal columns
     shift: Array  # (K,)
@@ -256,7 +256,7 @@ class SubspaceState(NamedTuple):
     scale: Array = np.ones(())  # (d,) s_d, 0 for a constant feature; 1 with one noise for all
     weights: Array = np.ones(1)  # (J,) probabilities of the scales of rows
     sizes: Array | None = None  # (K + 1,) probabilities of the sizes, where they are learned
-    members: Any = None  # of blocks of incomplete rows (n, L), where supports are not summed
+    members: Any = None  # supports (n, L) of blocks of incomplete rows, if not summed
 
     @property
     def inverse_scale(self) -> Array:
@@ -274,7 +274,7 @@ class SubspaceState(NamedTuple):
         return np.asarray(self.offset - self.inverse_scale * (self.W @ self.shift))
 
     def row_model(self, n_active: int, n_features: int) -> RowModel:
-        """Return the model of a row of so many features under this state."""
+        """Return the model of a row of `n_features` features under this state."""
         log_scale = 0.0
         if self.scale.ndim:
             counted = self.scale > 0.0
@@ -297,7 +297,7 @@ class SubspaceStatistics(NamedTuple):
     first: Any = 0.0  # (d,) sum of E[1 / u] (y - origin), or zero
     power: Any = 0.0  # sum of E[1 / u] |y - origin|^2; (d,) with a noise of each feature
     scales: Any = 0.0  # (J,) sum of the posterior probabilities of scales
-    sizes: Any = 0.0  # (K + 1,) of sizes
+    sizes: Any = 0.0  # (K + 1,) the same of sizes
 
 
 def floor_of(rows: Observations) -> float:
@@ -337,10 +337,8 @@ def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
     counts = variance > np.square(CONSTANT * float(np.finfo(rows.dtype).eps) * origin)
     counts &= varying > LEAST_ROWS * (1.0 - ROUNDING)
     share = floor_shares(varying, rows.mass / of_one)
-    unit, most = (
-        np.divide(1.0, np.sqrt(noise), out=np.zeros(rows.d), where=counts)
-        for noise in (np.maximum(share, 1.0) * variance, share * variance)
-    )
+    noises = np.maximum(share, 1.0) * variance, share * variance
+    unit, most = (inverse_or_zero(np.sqrt(noise) * counts) for noise in noises)
     return settings._replace(power=power, unit=unit, most=most)
 
 
@@ -351,7 +349,7 @@ def floor_shares(varying: Array, n: float) -> Array:
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
-    """Whether to compile the E step; by size alone, so that machines do not differ in bits."""
+    """Whether to compile the E step: by size only, so that all machines give the same bits."""
     return sums_a_pass(n_rows, n_components, n_active) >= LEAST_COMPILED
 
 
@@ -591,9 +589,9 @@ def compile_ahead() -> None:
             expect(state, rows, settings)
 
 
-TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # of rows between the two products
-TILE_ROWS = 1024  # between the two products of a BLAS, which takes twice as long for 2,048
-MOST_KEPT_BYTES = 2**20  # of projections in the lanes that a thread keeps
+TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # tile of rows between the two products
+TILE_ROWS = 1024  # for the two products by BLAS, which take twice as long for 2,048
+MOST_KEPT_BYTES = 2**20  # size of projections in the lanes that a thread keeps
 
 
 class Lanes:
@@ -638,7 +636,7 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
     at: Lanes = _kept.lanes if getattr(_kept, "shape", None) == shape else Lanes(*shape)
     if at.P.nbytes <= MOST_KEPT_BYTES:
         _kept.shape, _kept.lanes = shape, at
-    q = np.empty((5, K))  # of `em_kernels.weigh_components`
+    q = np.empty((5, K))  # as in `em_kernels.weigh_components`
     q[0] = _moved(state) if block.origin is None else _moved(state) - block.origin @ state.W
     q[3], q[4] = posterior(state.noise, state.latent)
     np.sqrt(q[3] * (beta / (2.0 * state.noise)), out=q[1])

@@ -59,7 +59,7 @@ def weigh_components(P: Any, q: Any, how: Any, weights: Any, level: Any, room: A
                 v = ((v * y + _k.C3) * y + _k.C2) * y + 1.0
                 w = v * y + 1.0 if away > LEAST else 0.0
                 w *= np.int64((np.float64(power).view(np.int64) + 1023) << 52).view(np.float64)
-                above = d if d > 0.0 else 0.0 * d  # what is no number stays none
+                above = d if d > 0.0 else 0.0 * d  # NaN stays NaN
                 level[b, i] += above if sign > 0.0 else above - a
                 weights[0, k, b, i] = 1.0 if d > 0.0 else w
                 weights[1, k, b, i] = w if d > 0.0 else 1.0
@@ -119,7 +119,7 @@ def weigh_mixtures(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one piec
 
     P (K or more, n or more) becomes E[x z / u] times the weight; squares, weights (n,). q (4, K):
     slope and offset of logits a = slope p^2 / u - offset, shrinkage, variance. scales (3, J'): u,
-    what is added to log e_L - squares / (2 u noise), that factor. `how`: sign, least sum of L
+    the term added to log e_L - squares / (2 u noise), that factor. `how`: sign, least sum of L
     offsets, nats from which a scale is left out. out: (3, K) sums of E[(x z)^2 / u], inclusion and
     E[x z / u]; (J',) of scales; (n or more,) E[1 / u] times the weight. room: (K + 1, J + 2), its
     first line 0, 1, 0, ..., its first column 0; (J', K); (2, J'); (5, K + 1).
@@ -143,7 +143,7 @@ def weigh_mixtures(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one piec
         largest, best = 0.0, -math.inf
         for j in range(L):
             largest += top[j]
-        for s in range(n_scales):  # what the largest term says, at most
+        for s in range(n_scales):  # an upper bound by the largest term
             joint[0, s] = scales[1, s] - scales[2, s] * squares[i]
             joint[1, s] = joint[0, s] + largest / scales[0, s] - costs
             best = joint[1, s] if joint[1, s] > best else best

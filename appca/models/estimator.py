@@ -1,7 +1,7 @@
 """The base of all estimators: checks of X, queries, criteria, order of components, files.
 
-Who answers a query is decided here: `blocks` for Dask arrays, `gaps` for missing entries, `draws`
-after sampling, else the posterior given the fitted parameters.
+Queries are answered by `blocks` for Dask arrays, `gaps` for missing entries, `draws` after
+sampling, else by the posterior given the fitted parameters.
 """
 
 import copy
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from arviz import InferenceData
 
 LARGEST_NUMBER = 2**63 - 1
-
-
 POSTERIOR, DRAWS = "posterior_", "draws_"  # prefixes of all draws, and of those for queries
 _OF_MODEL = ("components", "latent_variance", "explained_variance", "scale", "weights")
 _DRAWN = (*_OF_MODEL, "Z_mean", "X_mean")
@@ -68,7 +66,7 @@ def arranged(
 
 ESTIMATOR = "estimator.json"  # the text that makes an NPZ file one of a saved estimator
 CURVE = "log_likelihoods"
-PREPROCESSING = "pre_"  # before the names of its arrays
+PREPROCESSING = "pre_"  # prefix of the names of its arrays
 
 
 def write(path: Path | str, model: Any, behind: Any = None) -> None:
@@ -129,7 +127,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """An estimator by its fitted attributes."""
 
     _model: ClassVar[str]  # its name in `settings.MODELS`
-    # names of the attributes that answers about rows depend on, and of those that some fits have
+    # names of the attributes that queries need, and of those that only some fits have
     _fitted: ClassVar[tuple[str, ...]] = ("components_", "mean_", "noise_variance_", *_VARIANCES)
     _extensions: ClassVar[tuple[str, ...]] = ()
     _takes_gaps: ClassVar[bool] = False  # whether rows may have gaps, be a Dask array, or sparse
@@ -270,7 +268,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     _posterior: ClassVar[Any]  # () -> the `PosteriorOfDraw` given the fitted parameters
 
     def _refuse_gaps(self) -> None:
-        """Raise ValueError where this model cannot answer about missing entries."""
+        """Raise ValueError if this model does not support missing entries."""
 
     def _asked(self, X: Any, support: str = "auto") -> tuple[Array, Posterior]:
         check_is_fitted(self)
@@ -330,8 +328,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         of largest inclusion probability, or, if L is not fixed, those above one half.
         """
         refuse_support(support)
-        how = {"support": support}
-        return self._ask("allocate", X, lambda rows, X: rows.supports(X, support), **how)
+        return self._ask("allocate", X, lambda rows, X: rows.supports(X, support), support=support)
 
     def _ask(self, question: str, X: Any, answer: Callable[[Any, Array], Array], **how: str) -> Any:
         """Answer a question about rows; for a Dask array lazily."""
@@ -354,7 +351,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def score_samples(self, X: Any) -> Any:
         """Return the log-likelihood log p(y_n) of each row's observed entries, (N,) in nats.
 
-        It is exact unless supports are too many, which `describe` tells. After sampling it is the
+        It is exact unless supports are too many (see `describe`). After sampling it is the
         log of the average of p(y_n) over draws, the posterior predictive.
         """
         return self._ask("score_samples", X, lambda rows, X: rows.log_likelihood(X))
@@ -451,7 +448,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
     @_samples  # type: ignore[untyped-decorator]
     def published(self) -> Self:
-        """Return a fitted copy that answers from the published draw alone, as after EM."""
+        """Return a fitted copy that uses only the published draw, as after EM."""
         check_is_fitted(self)
         return self._without("posterior_", "query_draws_")
 
@@ -521,7 +518,7 @@ class Criteria(Queries):
             raise ValueError(msg)
         counts = np.array([[math.comb(n, k) for k in range(L + 1)] for n in range(K)], np.int64)
         left = L - np.cumsum(active, axis=1) + active  # members still to come, with this one
-        # Leaving a component out skips all panels that have it and what was chosen before.
+        # Leaving a component out skips all panels that have it and the components chosen before.
         rest = np.arange(K - 1, -1, -1)
         skipped = np.where(left > 0, counts[rest, np.maximum(left - 1, 0)], 0)
         return np.asarray(np.where(active, 0, skipped).sum(axis=1), np.int64)
@@ -557,7 +554,7 @@ class Criteria(Queries):
     def _n_loadings(self) -> int:
         """Count the dimensions of the loadings: orthonormal columns, each its own axis."""
         K, psi = len(self.components_), self.noise_variance_
-        D = int((psi > 0.0).sum() if np.ndim(psi) else self.components_.shape[1])  # that vary
+        D = int((psi > 0.0).sum() if np.ndim(psi) else self.components_.shape[1])  # varying ones
         all_of_them = self.n_active_ == K and not hasattr(self, "size_probabilities_")
         if all_of_them and getattr(self, "latent_variance", "") == "shared":
             return K * (D - K)  # no more than the span is identified

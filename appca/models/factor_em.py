@@ -24,7 +24,7 @@ from appca.models.em import MAX_MOMENTUM_LOG_CHANGE, SubspaceStatistics
 from appca.models.independent_components import Start
 from appca.models.loop import STOPPED, WINDOW, EMResult, nesterov, watcher
 from appca.models.numerics import Array
-from appca.models.rows import Rows, project, transposed_product
+from appca.models.rows import Rows, outer_sum, project
 from appca.models.set_tree import CollapsedModel, Members
 from appca.models.stiefel import Thin, lower, thin
 from appca.models.supports import ANNEALED, MANY, RowSupports, SupportsOfRows
@@ -37,7 +37,7 @@ WORST = 0.05
 
 
 class FactorState(NamedTuple):
-    """Everything an EM step reads and writes."""
+    """Parameters that an EM step reads and writes."""
 
     W: Array  # (d, K)
     shift: Array  # (K,) with mean = origin - W shift
@@ -45,7 +45,7 @@ class FactorState(NamedTuple):
 
 
 class FactorSettings(NamedTuple):
-    """What stays fixed over the iterations of EM."""
+    """Settings that stay fixed over the iterations of EM."""
 
     n_active: int  # L
     loading_variance: float  # sigma2_W; infinite: no prior on W
@@ -75,7 +75,7 @@ def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> Subs
 def expect_sets(
     rng: Generator, state: FactorState, rows: Rows, settings: Any, chosen: Any, betas: Any = MODE
 ) -> tuple[SubspaceStatistics, Members, Array]:
-    """E step of classification EM: choose one support a row, then expect; for log p(Y, Z).
+    """E step of classification EM: choose one support per row, then expect; for log p(Y, Z).
 
     `chosen`: members (N, L) so far (negative: none) and log p(y_n | S_n) of the last pass, whose
     lowest rows are searched again. `betas` are those of `supports.search`.
@@ -103,11 +103,7 @@ def expect_sets(
 def _sums(
     values: Array, moments: Any, state: FactorState, rows: Rows, settings: FactorSettings
 ) -> SubspaceStatistics:
-    """Complete the sums by priors of Z and W and products with the rows.
-
-    values (N,) are nats of each row. moments: H (N, K), E[x z]; sums of E[(x z)(x z)'] (K, K), and
-    of uses (K,). The log-likelihood has log p(W), if any.
-    """
+    """Complete sums, given nats (N,) and `moments`: E[x z] (N, K), sums of E[(x z)(x z)'], uses."""
     (H, second, used), K, v = moments, state.W.shape[1], settings.loading_variance
     total = float(rows.weighted(values).sum())
     total -= rows.mass * polynomials.log_binomial(K, settings.n_active)
@@ -115,7 +111,7 @@ def _sums(
         total -= 0.5 * rows.n_features * K * math.log(2.0 * math.pi * v)
         total -= 0.5 * float(np.square(state.W).sum()) / v
     H = rows.weighted(H)
-    return SubspaceStatistics(total, transposed_product(rows, H), H.sum(axis=0), second, used)
+    return SubspaceStatistics(total, outer_sum(rows, H), H.sum(axis=0), second, used)
 
 
 def maximise(
@@ -162,14 +158,14 @@ SAMPLE_GROWTH, MUCH_LESS = 4, 3  # samples grow and tolerances fall; at most a t
 
 
 class FactorFit(NamedTuple):
-    """Where EM ended."""
+    """Result of EM."""
 
     state: FactorState
-    sums: SubspaceStatistics  # of that state
+    sums: SubspaceStatistics  # sums at that state
     members: Members | None  # (N, L) the supports given to rows, if they were
     log_likelihoods: list[float]
     stop_reason: str
-    same_order: bool = False  # whether it went on from a fit, whose order and signs it has
+    same_order: bool = False  # whether a warm start kept the order and signs of components
 
 
 # Names, and (rng, rows to start on, their thin coordinates if they are some) -> first loadings
@@ -177,7 +173,7 @@ Begins = list[tuple[str, Callable[[Generator, Rows, Thin | None], Start]]]
 
 
 class ClassificationState(NamedTuple):
-    """State of classification EM, one support a row."""
+    """State of classification EM, one support per row."""
 
     state: FactorState
     members: Members  # (N, L)
@@ -219,7 +215,7 @@ def fit(rng: Generator, rows: Rows, begins: Begins, control: climb.EMControl) ->
     best = max(fits, key=lambda fit: fit.sums.log_likelihood)
     state, same_order = best.state, best.same_order and not screened
     if space is not None:
-        state = state._replace(W=transposed_product(rows, space.duals @ state.W))
+        state = state._replace(W=outer_sum(rows, space.duals @ state.W))
     reason = STOPPED if stopped else best.stop_reason
     return best._replace(state=state, stop_reason=reason, same_order=same_order)
 
@@ -294,15 +290,13 @@ def _classification_em(
     last: dict[str, Any] = {}  # the E step at the state that EM is in
 
     def advance(before: ClassificationState, betas: Array = MODE) -> Any:
-        sums, members, log_conditional = expect_sets(
-            rng, before.state, rows, settings, before[1:3], betas
-        )
+        sums, members, values = expect_sets(rng, before.state, rows, settings, before[1:3], betas)
         last.update(sums=sums, members=members)
         state = maximise(sums, before.state, rows, settings)
         member = supports.indicators(before.members, len(sums.second))
         kept = np.take_along_axis(member, members, axis=1).mean(axis=1)
         changed = float(1.0 - np.average(kept, weights=rows.weights))
-        after = state, members, log_conditional, changed, before.iterations + 1
+        after = state, members, values, changed, before.iterations + 1
         return sums.log_likelihood, ClassificationState(*after)
 
     def halt(before: ClassificationState) -> str | None:

@@ -47,13 +47,13 @@ Floats = NDArray[np.float64]
 Members = NDArray[np.int64]
 
 LEAST_GAIN = 1e-9  # nats; less is rounding
-MOST_NUMBERS = 2**20  # of the largest array
+MOST_NUMBERS = 2**20  # size of the largest array
 
 
 class Exchanges(NamedTuple):
     """The supports of n rows that differ from S by one member."""
 
-    order: Members  # (n, K) the members of S, then the others
+    order: Members  # (n, K) the members of S, then the other components
     P: Floats  # (n, L, L)
     v: Floats  # (n, L)
     D: Floats  # (n, L, K - L)
@@ -159,9 +159,7 @@ def is_exact(n_components: int, n_active: int) -> bool:
     return math.comb(n_components, n_active) <= MOST_SETS
 
 
-def support_posterior(
-    Lam: Floats, c: Floats, n_active: int, members: Members | None = None
-) -> SetSums:
+def sum_supports(Lam: Floats, c: Floats, n_active: int, members: Members | None = None) -> SetSums:
     """Sum over all supports of every row, or over those around its best, sought from `members`."""
     if is_exact(c.shape[1], n_active):
         return set_tree.summed(Lam, c, n_active)
@@ -179,24 +177,22 @@ def support_scores(Lam: Floats, c: Floats, members: Members) -> Floats:
 
 
 def compile_ahead() -> None:
-    """Compile the sum over supports, once a machine, so that no fit waits for it."""
-    support_posterior(np.ones((1, 3)), np.zeros((1, 2)), 1)
+    """Compile the sum over supports, once per machine, so that no fit waits for it."""
+    sum_supports(np.ones((1, 3)), np.zeros((1, 2)), 1)
 
 
 NOT_SUMMED = (
     f", with more than {MOST_SETS:,} supports: incomplete rows count with their "
     "best support and its exchanges of one component, not with all"
 )
-
-
-BLOCK_ROWS = 512  # whose second moments are held at a time
+BLOCK_ROWS = 512  # rows whose second moments are in memory together
 SAME_PATTERN = 64  # rows from which a common pattern of missing entries has its own block
 
 
 class IncompleteBlock(NamedTuple):
     """Some incomplete rows, zero where an entry is missing: products run over observed ones."""
 
-    rows: Array  # (n,) which they are
+    rows: Array  # (n,) their numbers
     X: Array  # (n, D) about the origin
     missing: scipy.sparse.csr_array  # (n, D), one where an entry is missing
     same_pattern: bool  # whether the same entries are missing in all rows
@@ -208,8 +204,8 @@ class IncompleteData(NamedTuple):
     shape: tuple[int, int]
     origin: Array  # (D,)
     complete: Array  # (n, D) the complete rows, about the origin
-    complete_rows: Array  # (n,) which they are
-    blocks: list[IncompleteBlock]  # the others
+    complete_rows: Array  # (n,) their numbers
+    blocks: list[IncompleteBlock]  # the incomplete rows
 
     @property
     def mass(self) -> float:
@@ -228,7 +224,7 @@ def imputed(X: Array, values: Array) -> Array:
 
 
 def split_incomplete(X: Array, origin: Array) -> IncompleteData:
-    """Sort rows X (N, D) by what is missing, common patterns first, about `origin` (D,)."""
+    """Group rows X (N, D) by missing entries, common patterns first, about `origin` (D,)."""
     missing, blocks = np.isnan(X), list[IncompleteBlock]()
     some = missing.any(axis=1)
     incomplete, complete = np.flatnonzero(some), np.flatnonzero(~some)
@@ -251,7 +247,7 @@ class BlockPosterior(NamedTuple):
 
     Lam: Floats  # (n, P) pairs of I + A; (1, P) where the same entries are missing in all rows
     c: Floats  # (n, K), in units of the scores' standard deviation
-    supports: SetSums  # of u = x / sqrt(tau2)
+    supports: SetSums  # supports and moments of u = x / sqrt(tau2)
     H: Floats  # (n, K) E[x z]
     log_density: Floats  # (n,) log p(y_O); a lower bound where few supports are summed
     squares: Floats  # (n,) |(y - mu)_O|^2
@@ -269,7 +265,7 @@ class IncompleteModel(NamedTuple):
     pairs: Array  # (D, P) products w_dk w_dl, k <= l
 
     def posterior(self, block: IncompleteBlock, members: Members | None = None) -> BlockPosterior:
-        """Give the posterior of a block, from the supports that its rows had.
+        """Give the posterior of a block; searches for supports start from `members`.
 
         W_O'W_O = I - sum_{d missing} w_d w_d'
         W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d
@@ -287,7 +283,7 @@ class IncompleteModel(NamedTuple):
         np.maximum(squares, 0.0, out=squares)
         n_observed = block.X.shape[1] - np.diff(block.missing.indptr)
         c *= snr / np.sqrt(self.noise)
-        supports = support_posterior(Lam, c, self.n_active, members)
+        supports = sum_supports(Lam, c, self.n_active, members)
         density = supports.log_sum - squares / (2.0 * self.noise)
         density -= 0.5 * n_observed * np.log(2.0 * np.pi * self.noise)
         density -= polynomials.log_binomial(K, self.n_active)
@@ -341,7 +337,7 @@ def _expect_block(
     H, S = rows.H, supports.second * (tau[i] * tau[j])  # h_n (n, K), S_n (n, pairs)
     missing, X, h = block.missing.T.tocsr(), block.X, rows.H.sum(axis=0)
     h_missing = missing @ H  # (D, K) sum of h_n' over the rows that miss d
-    WS_missing = np.einsum("dk,dkl->dl", at.W, unfolded(missing @ S, len(tau)))  # of w_d' S_n
+    WS_missing = np.einsum("dk,dkl->dl", at.W, unfolded(missing @ S, len(tau)))  # sum of w_d' S_n
     n_rows_observed = len(H) - np.bincount(block.missing.indices, minlength=len(at.W))
     A_observed = (X.T @ narrowed(H, X.dtype)).astype(np.float64)
     A_observed -= mean[:, None] * (h - h_missing)
@@ -363,23 +359,21 @@ class IncompleteMap(em.EMMap):
         """Log-likelihood of `state`, a lower bound where few supports are summed, and the next."""
         sums, members = self.sums(state)
         value, moved = super().__call__(state, sums)
-        if moved is state:  # the likelihood is no number
+        if moved is state:  # the likelihood is not finite
             return value, state
         best = None if is_exact(len(state.latent), self.settings.n_active) else members
         mean, none = state.offset + moved.displacement, np.zeros_like(moved.shift)
         return value, moved._replace(offset=mean, shift=none, members=best)
 
 
-NEAR_BEST = (
-    "best support and its exchanges of one component where entries are missing: a lower bound"
-)
+BOUND = "best support and its exchanges of one component where entries are missing: a lower bound"
 
 
 @dataclass(frozen=True, eq=False)
 class PosteriorWithGaps(Posterior):
-    """Answers of a model with orthonormal components about rows with NaN."""
+    """Posterior of rows with NaN under a model with orthonormal components."""
 
-    whole: SubspacePosterior  # of rows without NaN
+    whole: SubspacePosterior  # posterior of rows without NaN
 
     @property
     def model(self) -> IncompleteModel:
@@ -414,23 +408,22 @@ class PosteriorWithGaps(Posterior):
             answers.append((data.complete_rows, whole[: len(columns)]))
         for block in data.blocks:
             rows = at.posterior(block)
-            supports = rows.supports
-            H = support_scores(rows.Lam, rows.c, supports.best) * np.sqrt(at.latent)
+            sums = rows.supports
+            H = support_scores(rows.Lam, rows.c, sums.best) * np.sqrt(at.latent)
             fit = H @ at.W.T  # at.offset is zero: the origin is the mean
             residual = np.square(block.X - fit, dtype=np.float64).sum(axis=1)
             residual -= (block.missing * np.square(fit)).sum(axis=1)
             error = np.maximum(residual, 0.0) / np.maximum(rows.n_observed, 1)
-            share = share_of(supports.value - supports.log_sum)
-            told = indicators(supports.best, K), supports.inclusion, share, error, rows.log_density
-            answers.append((block.rows, (H, *told)))
+            share, Z = share_of(sums.value - sums.log_sum), indicators(sums.best, K)
+            answers.append((block.rows, (H, Z, sums.inclusion, share, error, rows.log_density)))
         for numbers, values in answers:
             for column, of_rows in zip(columns, values, strict=True):
                 column[numbers] = of_rows
-        method = "exact" if is_exact(K, at.n_active) else NEAR_BEST
+        method = "exact" if is_exact(K, at.n_active) else BOUND
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
 
-FIRST_ITERATIONS = 100  # of fits that only lead to a start
+FIRST_ITERATIONS = 100  # most iterations of fits that only lead to a start
 IMPUTATION = "initial imputation by PPCA"
 
 

@@ -25,7 +25,7 @@ from appca.models import climb, conditionals, em, polynomials, set_tree, stiefel
 from appca.models.chains import Chains, Draws, DrawStore, Measures, row_pairs
 from appca.models.climb import EMControl
 from appca.models.conditionals import Gamma, Indicators, InverseGamma
-from appca.models.em import PAPER, RowModel, SubspaceState, Weighed, evenly, weigh
+from appca.models.em import PAPER, RowModel, RowPosterior, SubspaceState, evenly, weigh
 from appca.models.factor_em import DRAW, PRIOR
 from appca.models.loop import STOPPED, Callback, watcher
 from appca.models.numerics import Array
@@ -37,11 +37,11 @@ from appca.models.stiefel import principal
 from appca.models.supports import SETS_IN_PASSING, RowSupports
 
 FIXED, FINITE, INFINITE = "fixed", "finite", "infinite"  # priors of Z where W is any matrix
-TAU2 = 1.0 / PRIOR  # and the variance of scores there
+TAU2 = 1.0 / PRIOR  # variance of scores with such W
 
 
 class GibbsState(NamedTuple):
-    """Everything one sweep reads and writes."""
+    """Variables that a sweep reads and writes."""
 
     W: Array  # (D, K), orthonormal or any; an unused column of the infinite model is zero
     X: Array  # (N, K), scores over sqrt(u), zero where inactive
@@ -49,8 +49,8 @@ class GibbsState(NamedTuple):
     mu: Array  # (D,) about the origin of the rows
     sigma2: float
     tau2: Array  # (K,), all equal unless each component has its own
-    sigma2_W: float = 1.0  # where W is any matrix
-    alpha: float = 1.0  # of the prior of Z, where it has one
+    sigma2_W: float = 1.0  # variance of loadings, if W is any matrix
+    alpha: float = 1.0  # parameter of the prior of Z, if it has one
     sizes: int | Array = 0  # L, or rho_l (K + 1,); unused with other priors of Z
     u: Array | None = None  # (N,) scales of rows from the grid, where they or sizes are learned
     weights: Array = np.ones(1)  # (J,) omega_j
@@ -65,7 +65,7 @@ class Prior(NamedTuple):
     each: bool = False  # one tau2 for each component
     loading: InverseGamma | None = None
     alpha: Gamma | None = None
-    unit: float = 1.0  # densities are those of W / unit, lest they depend on the unit of the data
+    unit: float = 1.0  # densities are those of W / unit, so that they ignore the unit of the data
 
 
 class CrossProducts(NamedTuple):
@@ -82,7 +82,7 @@ class CachedState(NamedTuple):
     state: GibbsState
     P: Array  # (N, K), (y_n - mu)' W
     squares: float  # sum of |y - mu - W x|^2 / u
-    row: Weighed | None  # posterior of rows given the parameters, where scales or sizes are learned
+    row: RowPosterior | None  # given the parameters, if scales or sizes are learned
 
 
 class IndicatorPrior(NamedTuple):
@@ -136,7 +136,7 @@ def weighted_sums(
 
 
 def residual_squares(data: ChainData, cross: CrossProducts, W: Array, mu: Array) -> float:
-    """Sum of |y - mu - W x|^2 from the sums; at least 0, where rounding says otherwise."""
+    """Sum of |y - mu - W x|^2 from the sums; at least 0, also with rounding."""
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
     power = np.vdot(W.T @ W, cross.second) if np.ndim(cross.second) else cross.second
     return max(float(data.squares_about(mu) - 2.0 * fit + power), 0.0)
@@ -297,9 +297,7 @@ def log_normal(squares: float, n: int, variance: float) -> float:
     return -0.5 * n * math.log(2.0 * math.pi * variance) - squares / (2.0 * variance)
 
 
-def prior_densities(
-    state: GibbsState, prior: Prior, indicators: IndicatorPrior
-) -> tuple[float, float]:
+def log_priors(state: GibbsState, prior: Prior, indicators: IndicatorPrior) -> tuple[float, float]:
     """Log P(Z | alpha) or log P(Z | rho), and of any W, log p(W / unit | sigma2_W)."""
     (N, K), of_W = state.Z.shape, 0.0
     if indicators.log_density is not None:
@@ -309,7 +307,7 @@ def prior_densities(
     else:
         each = np.log(state.sizes) - polynomials.log_counts(K)
         of_Z = float(each[state.Z.sum(axis=1)].sum())
-    if indicators.any_W:  # where columns are born, of those in use
+    if indicators.any_W:  # with births, only columns in use count
         n = len(state.W) * int(state.Z.any(axis=0).sum() if indicators.births else K)
         of_W = log_normal(float(np.square(state.W).sum()), n, state.sigma2_W)
         of_W += n * math.log(prior.unit)
@@ -335,18 +333,16 @@ def row_gains(seen: CachedState, indicators: IndicatorPrior) -> Array:
     return supports.scores_given(c, state.Z, model)[1]
 
 
-def measure(
-    data: ChainData, prior: Prior, indicators: IndicatorPrior, seen: CachedState
-) -> Measures:
+def measure(data: ChainData, prior: Prior, indicators: IndicatorPrior, at: CachedState) -> Measures:
     """Give the exact log-likelihood, X and if possible u and Z integrated out, and with priors."""
-    state, bounded = seen.state, indicators.log_density is None
-    of_Z, of_W = prior_densities(state, prior, indicators)
-    if seen.row is not None:
-        likelihood, of_Z = float(seen.row.log_density.sum()), 0.0
+    state, bounded = at.state, indicators.log_density is None
+    of_Z, of_W = log_priors(state, prior, indicators)
+    if at.row is not None:
+        likelihood, of_Z = float(at.row.log_density.sum()), 0.0
     else:
-        # of all rows if no component explained any of them
+        # log density of all rows if no component explained any of them
         likelihood = log_normal(data.squares_about(state.mu), data.size, state.sigma2)
-        likelihood += float(row_gains(seen, indicators).sum())
+        likelihood += float(row_gains(at, indicators).sum())
         likelihood, of_Z = (likelihood + of_Z, 0.0) if bounded else (likelihood, of_Z)
     total = likelihood + of_Z + conditionals.log_density(prior.noise, state.sigma2) + of_W
     number = int(state.Z.any(axis=0).sum()) if indicators.any_W and not bounded else 0
@@ -371,7 +367,7 @@ def record(data: ChainData, prior: Prior, indicators: IndicatorPrior, seen: Cach
     if state.u is not None and data.grid is not None:
         joint -= 0.5 * float((data.rows.d + state.Z.sum(axis=1)) @ np.log(state.u))
         joint += float(np.log(state.weights)[np.searchsorted(data.grid, state.u)].sum())
-    of_Z, of_W = prior_densities(state, prior, indicators)
+    of_Z, of_W = log_priors(state, prior, indicators)
     joint += of_Z + (of_W if unbounded else 0.0)  # else given W
     if not indicators.any_W and (unbounded or not isinstance(state.sizes, int)):
         # Draws differ in the number of scores, whose densities would depend on the unit of the data
@@ -503,7 +499,7 @@ def fit_by_gibbs(rng: Generator, rows: Rows, begin: Any, control: EMControl, mod
 
 
 def drawn_parameters(state: GibbsState) -> SubspaceState:
-    """Take a draw's parameters as EM has them."""
+    """Return the parameters of a draw as a state of EM."""
     sizes = None if isinstance(state.sizes, int) else state.sizes
     at = SubspaceState(state.W, np.zeros(len(state.tau2)), state.tau2, state.sigma2, state.mu)
     return at._replace(weights=state.weights, sizes=sizes)

@@ -41,7 +41,7 @@ def increment(T: Any, k: int, inside: bool, tau2: float) -> float:
     """Give log p(y | S with k) - log p(y | S without k), whether or not k is `inside` now."""
     s = T[k, k]
     r = T[k, len(T)]
-    if inside:  # what the tableau would hold with k out
+    if inside:  # entries of the tableau without k
         r = -r / s
         s = -1.0 / s
     return float(0.5 * (r * r / s - np.log(tau2 * s)))
@@ -306,7 +306,7 @@ def place(Wt: Any, G: Any, rows: Any, k: int, w: Any) -> None:
 
 @kernel
 def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Any, Wt: Any) -> Any:
-    """Remove the singletons of a row; give the log acceptance ratio of V, and them (K,)."""
+    """Remove the singletons of a row; give the log acceptance ratio of V, and singletons (K,)."""
     singletons, before = (others == 0) & z, 0.0
     for k in range(len(z)):
         if singletons[k]:
@@ -322,7 +322,7 @@ def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Any, Wt: 
 def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
     Z: Any, X: Any, Wt: Any, rows: Any, v: Any, pseudo: float, proposal: Any, random: Any
 ) -> None:
-    """Redraw Z and X (N, K) under any W; under the buffet cut at K columns Wt (K, D), too.
+    """Redraw Z and X (N, K) under any W, and Wt (K, D) under the buffet cut at K columns.
 
     Prior odds are those of `scan_columns`. Where pseudo = 0, proposals from the prior replace all
     singletons of a row: the ratio is that of likelihoods (Knowles and Ghahramani 2011).

@@ -1,4 +1,4 @@
-"""Where adaptive factor analysis starts: independent components, principal ones, rows.
+"""Starts of adaptive factor analysis: independent components, principal components, rows.
 
 Scores x * z are independent up to their number and have heavy tails, so that independent component
 analysis finds W up to scale and order. From PCA, the paper's start, EM ends far above the noise.
@@ -15,10 +15,10 @@ from appca.models.rows import Block, Rows, about, centre_of, project
 from appca.models.stiefel import Principal, principal
 
 MAX_PASSES = 200
-LEAST_VARIANCE = 1e-12  # of the largest: less is rounding
+LEAST_VARIANCE = 1e-12  # share of the largest variance, below which variances are rounding
 TOL = 1e-4  # least |cos| between successive directions, from 1
 SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT = 10_000, 100
-UNKNOWN_NOISE = 0.05  # of the mean feature variance, where no direction measures the noise
+UNKNOWN_NOISE = 0.05  # share of the mean feature variance, if no direction measures noise
 DICTIONARY_PASSES = 30
 
 

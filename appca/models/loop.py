@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 S = TypeVar("S")
+Path = Iterator[tuple[float, S]]  # log-likelihood and state after each iteration
 Advance = Callable[[S], tuple[float, S]]  # state -> (its log-likelihood, the next state)
 Watch = Callable[[int, float], bool]  # (iteration, log-likelihood) -> whether to stop
 
@@ -40,7 +41,7 @@ class EMResult(NamedTuple, Generic[S]):
     """The end of EM and its path."""
 
     state: S
-    log_likelihood: float  # of that state, total, nats
+    log_likelihood: float  # total of that state, nats
     log_likelihoods: list[float]  # after each iteration
     stop_reason: str
 
@@ -50,7 +51,7 @@ def spoken(callback: Callback | None, mass: float) -> Callback:
 
     def hear(progress: Progress) -> None:
         words = f"{progress.stage}, {progress.iteration} of at most {progress.max_iter}"
-        sys.stdout.write(f"{words}: {progress.log_likelihood / mass:.6g} nats a row\n")
+        sys.stdout.write(f"{words}: {progress.log_likelihood / mass:.6g} nats per row\n")
         if callback is not None:
             callback(progress)
 
@@ -59,7 +60,7 @@ def spoken(callback: Callback | None, mass: float) -> Callback:
 
 def nesterov(
     advance: Advance[S], start: S, extend: Callable[[S, S, float], S] | None = None, age: int = 0
-) -> Iterator[tuple[float, S]]:
+) -> Path[S]:
     """Yield (log-likelihood, state) for the start and then after every EM iteration.
 
     With `extend`, (before, now, beta) -> y, every step starts ahead of where the last one ended:
@@ -85,7 +86,7 @@ def nesterov(
 
 
 def iterate(
-    path: Iterator[tuple[float, S]],
+    path: Path[S],
     *,
     tol: float,
     max_iter: int,

@@ -24,7 +24,7 @@ def kernel(function: Function, **options: Any) -> Function:
         if file is not None:
             try:
                 file._load_index()
-            except (AttributeError, ImportError):  # of a class that an earlier version had
+            except (AttributeError, ImportError):  # for a class of an earlier version
                 file.flush()
     except RuntimeError:  # no folder to keep compiled code in may be written to
         compiled = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
@@ -41,7 +41,7 @@ def bare_kernel(function: Function) -> Function:
 
 
 def reassociated(function: Function) -> Function:
-    """Compile so, with sums in any order, as of a BLAS; others fix every bit of a row."""
+    """Compile with sums in any order, as in a BLAS; other kernels fix every bit of a row."""
     return kernel(function, fastmath={"reassoc", "contract"}, **_BARE)
 
 
@@ -54,8 +54,8 @@ LOG_2, ROOT_2 = math.log(2.0), math.sqrt(2.0)
 LEAST = -115.0  # weights below exp of it count as 0
 PER_STEP = 1.0 / math.log(2.0)
 STEP = round(math.log(2.0) * 2.0**10) / 2.0**10  # its products with any n are exact
-REST = (math.log(2.0) - STEP) + 2.3190468138462996e-17  # with what log 2 exceeds its double by
-ROUND = 1.5 * 2.0**52  # what is added to it becomes an integer
+REST = (math.log(2.0) - STEP) + 2.3190468138462996e-17  # plus the error of log 2 as a double
+ROUND = 1.5 * 2.0**52  # adding it rounds to an integer
 C2, C3, C4, C5, C6, C7 = (1.0 / math.factorial(m) for m in range(2, 8))
 C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(m) for m in range(8, 14))
 

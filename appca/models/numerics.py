@@ -14,6 +14,11 @@ def share_of(log_share: Array) -> Array:
     return np.asarray(np.exp(np.minimum(log_share, 0.0)))
 
 
+def inverse_or_zero(x: Array) -> Array:
+    """Return 1 / x, and 0 where x is 0."""
+    return np.asarray(np.divide(1.0, x, out=np.zeros(x.shape), where=x > 0.0))
+
+
 LINE = 64  # bytes
 
 

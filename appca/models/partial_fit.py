@@ -32,7 +32,7 @@ class Averages(NamedTuple):
     """Averages per row; rows are about `Stepwise.origin`."""
 
     mean: Array  # (D,) of y
-    power: Any = 0.0  # of |y|^2
+    power: Any = 0.0  # average of |y|^2
     A: Any = 0.0  # (D, K) of y s'
     s: Any = 0.0  # (K,) of s
     second: Any = 0.0  # (K,) of E[(x z)^2], or (K, K) of all products
@@ -45,7 +45,7 @@ class Averages(NamedTuple):
 
 
 class LastFit(NamedTuple):
-    """The end of a fit, from which batches go on; only its mass where sums are unknown."""
+    """State of a fit that batches continue from; only its mass if sums are unknown."""
 
     mass: float
     total: float = 0.0  # sum of |y - origin|^2
@@ -56,7 +56,7 @@ class LastFit(NamedTuple):
 
 
 class EMSteps(NamedTuple):
-    """The E and M step of a model, on whatever rows."""
+    """The E and M step of a model."""
 
     expect: Callable[[Rows, Any], Any]  # (rows, state) -> sums
     maximise: Callable[..., Any]  # (sums, state, rows with total, mass, n_features) -> state
@@ -73,7 +73,7 @@ class KeptRows(NamedTuple):
     def joined(self, rows: Rows, most: int) -> "KeptRows":
         """Add rows and keep at most `most`; the same stream gives the same sample."""
         keys = np.random.default_rng(self.seen).random(rows.n)
-        new = np.sort(np.argsort(keys)[:most])  # of these rows at most; sparse ones become dense
+        new = np.sort(np.argsort(keys)[:most])  # at most these rows; sparse ones become dense
         part = dense(rows.X[new]), rows.weighted(np.ones(rows.n))[new], keys[new]
         X, w, keys = (np.concatenate(pair) for pair in zip(self[:3], part, strict=True))
         least = np.sort(np.argsort(keys)[:most])
@@ -86,10 +86,10 @@ class Stepwise(NamedTuple):
     origin: Array  # (D,)
     centred: bool  # whether the mean is other than zero
     state: Any  # its shift is about `middle`
-    averages: Averages  # of all rows
-    fitted: Averages  # of the rows of the fit before, none of which are kept
+    averages: Averages  # over all rows
+    fitted: Averages  # over the rows of the previous fit, none of which are kept
     kept: KeptRows
-    mass: float  # of all rows
+    mass: float  # mass of all rows
     fitted_mass: float
     revised: float = 0.0  # mass when EM last went over the kept rows
 
@@ -107,7 +107,7 @@ class Stepwise(NamedTuple):
         at = at._maximised(self.averages.mixed(averages, rows.mass / at.mass), em)
         if at.mass < GROWTH * at.revised:
             return value, at
-        # EM goes on over the kept rows; its result is kept if it is better than by chance.
+        # EM continues over the kept rows; its result counts if it is better than by chance.
         later, values, share = at, list[float](), 1.0 - at.fitted_mass / at.mass
         for _ in range(MOST_ITERATIONS):
             sample = about(at.kept.X, later.middle, at.kept.weights)
@@ -174,7 +174,7 @@ class _WithBatches:
 
 @dataclass(eq=False, repr=False)
 class InBatches(Estimator):
-    """A model fitted by EM that can go on from its last fit, and learn batch by batch."""
+    """A model fitted by EM that can start from its last fit, and learn batch by batch."""
 
     _steps: ClassVar[Any]  # rows -> the EM steps on rows like these
     _state: ClassVar[Any]  # () -> the fitted state about the mean, with shift zero
@@ -203,9 +203,9 @@ class InBatches(Estimator):
     warm_start: bool = False
 
     def _first_step(self) -> Stepwise:
-        """Start from the sums of the last fit; where it kept none, from what the model predicts."""
+        """Start from the sums of the last fit or, if it kept none, from moments of the model."""
         W, last = self.components_.astype(np.float64), self.__dict__.get("_last_fit")
-        mass = last.mass if last else float(KEPT_ROWS_PER_COMPONENT * len(W))  # of a restored model
+        mass = last.mass if last else float(KEPT_ROWS_PER_COMPONENT * len(W))  # if restored
         if last is None or last.sums is None:
             origin = self.mean_.astype(np.float64)
             second = self.explained_variance_ / np.square(W).sum(axis=1)
@@ -226,12 +226,12 @@ class InBatches(Estimator):
         return Stepwise(origin, centred, state, averages, averages, kept, mass, mass, mass)
 
     def _state_about(self, origin: Array | None) -> Any:
-        """Return what was fitted as a state with mean = origin - W shift."""
+        """Return the fitted parameters as a state with mean = origin - W shift."""
         away = -self.mean_ if origin is None else origin - self.mean_
         return self._state()._replace(shift=np.linalg.lstsq(self.components_.T, away)[0])
 
     def _continued(self, rows: Observations) -> Array | None:
-        """Return loadings (D, K) to go on from: those of the fit before, of as many components."""
+        """Return loadings (D, K) for a warm start: of the previous fit, if K and D are the same."""
         before: Array | None = getattr(self, "components_", None)
         goes_on = before is not None and before.shape == (self.n_components, rows.d)
         return before.T if before is not None and goes_on else None

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from appca.models.data_checks import checked_rows, refuse_not_finite
 from appca.models.estimator import whole_or_not
-from appca.models.numerics import Array
+from appca.models.numerics import Array, inverse_or_zero
 from appca.models.rows import ShiftedSparse, is_sparse, refuse_stored, sparse_rows
 
 
@@ -94,10 +94,10 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         if sparse and np.isinf(self.theta) and np.isinf(self.clip_) and not frames:
             # (x - r p) / sqrt(r p) = x / sqrt(r p) - sqrt(r) sqrt(p)
             by_row, by_column = np.sqrt(sums), np.sqrt(self.proportions_)
-            counts = sparse_rows(X).scaled(_inverse(by_row), _inverse(by_column))
+            counts = sparse_rows(X).scaled(inverse_or_zero(by_row), inverse_or_zero(by_column))
             return ShiftedSparse(counts.values, by_row[:, None], by_column[None])
         X, mu = X.toarray() if sparse else X, np.outer(sums, self.proportions_)
-        residuals: Array = (X - mu) * _inverse(np.sqrt(mu + np.square(mu) / self.theta))
+        residuals: Array = (X - mu) * inverse_or_zero(np.sqrt(mu + np.square(mu) / self.theta))
         np.clip(residuals, -self.clip_, self.clip_, out=residuals)
         return residuals.astype(X.dtype, copy=False)
 
@@ -122,8 +122,3 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         tags.input_tags.sparse = tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _inverse(x: Array) -> Array:
-    """Return 1 / x, and 0 where x is 0: what is never counted has no residual."""
-    return np.divide(1.0, x, out=np.zeros_like(x), where=x > 0)

@@ -32,8 +32,8 @@ from appca.models.settings import LARGEST_FOR_COLUMNS
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-TABLE_FLOATS, LEAST_ROWS = 2**18, 64  # of the tables of a block of rows, in the cache
-MOST_ENTRIES = 256  # of a row's table, up to which it costs less than points
+TABLE_FLOATS, LEAST_ROWS = 2**18, 64  # size, in the cache, and rows of the tables of a block
+MOST_ENTRIES = 256  # size of a row's table, up to which it costs less than points
 LEAST_WEIGHT = 1e-50  # products of smaller ones would be denormal, which is slow
 
 
@@ -154,7 +154,7 @@ class SubsetTable:
         K, n = self.into.shape
         chosen, left, rows = np.zeros((n, K), dtype=bool), size, np.arange(n)
         for k in range(K - 1, -1, -1):
-            with_k = self.into[k] * self.sums[k, left - 1, rows]  # of none left it is not read
+            with_k = self.into[k] * self.sums[k, left - 1, rows]  # not read if none is left
             member = (left > 0) & (uniforms[:, k] * self.sums[k + 1, left, rows] < with_k)
             chosen[:, k] = member
             left = left - member
@@ -215,7 +215,7 @@ FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certa
 MOST_STEPS = 60
 ROUNDING = 37.0  # exp(-37) is below the rounding of 1
 AT_ONCE = 512  # factors of at least a half whose product does not underflow
-LANES, MOST_NUMBERS = 64, 2**15  # of rows, and of their logits
+LANES, MOST_NUMBERS = 64, 2**15  # rows side by side, and their logits
 
 
 def by_points(a: Array, n_active: int, wanted: bool = True) -> tuple[Array, Array]:
@@ -258,11 +258,7 @@ def _rejected(rng: Generator, a: Array, n_active: int) -> Mask:
 
 
 def _tilted(a: Array, n_active: int) -> Iterator[tuple[Any, ...]]:
-    """Yield parts of the rows a (n, K), side by side, at the tilts where L components are expected.
-
-    Of each part its slice, L-th largest logits (n,), p (K or K + 1, w), tilt and variance (w,) of
-    the number of components, and logits less the L-th largest, with room, twice (K, w).
-    """
+    """Yield slice, L-th logits, p, tilt, variance and scratch of tiles of rows with mean size L."""
     from appca.models.set_kernels import tilted
 
     n, K = a.shape
@@ -298,7 +294,7 @@ def points(variance: Array, n_components: int, n_active: int) -> tuple[Array, Ar
     """Choose the number M of points (w,) of each row, and the angles (m, w) its product needs.
 
     Bernstein's inequality bounds aliased probabilities, exp(-V (1 - cos theta)) the product. M is
-    odd, lest a factor vanish at -1; of conjugate angles only positive ones, an even number, count.
+    odd, so that no factor vanishes at -1; angles are positive, because conjugate ones add the same.
     """
     V = np.nan_to_num(variance)
     reach = ROUNDING / 3.0 + np.sqrt((ROUNDING / 3.0) ** 2 + 2.0 * ROUNDING * V)

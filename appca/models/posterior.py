@@ -1,4 +1,4 @@
-"""Posterior of rows: queries, the form of their results, and the fitted attributes of a state.
+"""Posterior of rows: queries, their results, and the fitted attributes of a state.
 
 Loadings are (d, K) in kernels and (K, d) in `components_`; they are transposed here.
 """
@@ -14,9 +14,9 @@ from numpy.random import Generator
 from appca.models import em, polynomials, supports
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
-from appca.models.em import PAPER, RowModel, SubspaceState, Variant
+from appca.models.em import PAPER, EMSettings, RowModel, SubspaceState, Variant
 from appca.models.gibbs import draw_scores
-from appca.models.numerics import Array, share_of
+from appca.models.numerics import Array, inverse_or_zero, share_of
 from appca.models.products import mean_squares, projected
 from appca.models.rows import Block, Observations, Rows, squared_lengths, tiles
 from appca.models.set_tree import CollapsedModel
@@ -24,26 +24,26 @@ from appca.models.stiefel import polar, upright
 from appca.models.supports import RowSummary, SupportsOfRows
 
 MAP, ALL = "map", "all"
-ALIKE = np.ones(1), np.ones(1)  # scales of rows, where they have none, and probabilities
+UNIT_SCALE = np.ones(1), np.ones(1)  # grid and probabilities of row scales if all are 1
 
 
 class Description(NamedTuple):
-    """All results about some rows at once.
+    """All results for some rows.
 
     Attributes
     ----------
     scores, active, inclusion : ndarray, shape (N, K)
-        As `transform` and `allocate` with support="map", not whitened; `inclusion_probabilities`.
+        Unwhitened `transform` and `allocate` with support="map", and `inclusion_probabilities`.
     membership : ndarray, shape (N,)
-        Posterior probability of `active`; of a sampled fit at the published draw.
+        Posterior probability of `active`; in a sampled fit, given the published draw.
     error : ndarray, shape (N,)
         Mean squared residual per feature, |y - mean - W scores|^2 / D, of the reconstruction.
     log_likelihood, standard_error : ndarray, shape (N,)
-        Nats, and the standard error of estimated sums over supports, 0 where they are exact.
+        Nats, and their standard error if sums over supports are estimated, else 0.
     method : str
         How the sums over supports were computed.
     row_scales : ndarray, shape (N,), or None
-        Scale of each row at the published draw, where scales are learned.
+        Scale of each row given the published draw, if scales are learned.
     """
 
     scores: Array
@@ -66,7 +66,7 @@ class RowEstimate(NamedTuple):
 
 
 class Posterior:
-    """The posterior of the supports and scores of checked rows X (n, D), from its `description`."""
+    """Posterior of supports and scores of rows X (n, D); defaults are parts of `description`."""
 
     description: Callable[[Array], Description]
     expected: Callable[[Array], Array]  # X -> E[x * z | y], (n, K), over all supports
@@ -76,7 +76,7 @@ class Posterior:
         return self.description(X).scores
 
     def supports(self, X: Array, support: str) -> Array:
-        """Supports (n, K) bool, as `allocate` gives them."""
+        """Supports (n, K) bool, as in `allocate`."""
         del support
         return self.description(X).active
 
@@ -100,19 +100,19 @@ class Posterior:
 
 @dataclass(eq=False)
 class PosteriorOfDraw(Posterior):
-    """The posterior given one draw of the parameters, over several of which can be averaged."""
+    """Posterior given one draw of the parameters; results of several draws can be averaged."""
 
     components: Array  # (K, D)
     mean: Array  # (D,)
-    noise: Any  # variance, or one of each feature (D,)
+    noise: Any  # variance, or that of each feature (D,)
     latent: Array  # (K,)
 
-    # terms of the sums over supports, which decide about the cost of a draw
+    # terms of a sum over supports, which determine the cost of a draw
     n_supports: ClassVar[Any] = 1.0
-    at: ClassVar[Any]  # (one of `QueryDraws`, stream of random numbers) -> the posterior given it
+    at: ClassVar[Any]  # (a draw of `QueryDraws`, stream of random numbers) -> posterior given it
     log_joint: ClassVar[Any]  # (X, Z (n, K)) -> log p(y, z) (n,) of rows with these supports
     drawn_scores: ClassVar[Any]  # (rng, X) -> x * z (n, K) of a drawn support
-    likely: ClassVar[Any]  # inclusion (n, K) -> components (n, K) bool of the largest
+    most_included: ClassVar[Any]  # inclusion (n, K) -> likely components (n, K) bool
     sample: ClassVar[Any]  # (rng, n) -> rows (n, D) and the components (n, K) bool that they use
 
     def rows_with(self, rng: Generator, Z: Array, root: Any = 1.0) -> Array:
@@ -133,12 +133,12 @@ def refuse_support(support: str) -> None:
 
 @dataclass(eq=False)
 class SubspacePosterior(PosteriorOfDraw):
-    """Rows y = W (x * z) + mean + e with orthonormal components; exact sums."""
+    """Rows y = W (x * z) + mean + e with orthonormal components; sums are exact."""
 
     n_active: int
-    row_scales: Array | None = None  # (J,), where they are learned
+    row_scales: Array | None = None  # (J,), if learned
     row_scale_probabilities: Array | None = None  # (J,)
-    sizes: Array | None = None  # (K + 1,) probabilities, where they are learned
+    sizes: Array | None = None  # (K + 1,) probabilities, if learned
 
     def at(self, draw: Any, stream: int) -> Self:
         del stream
@@ -147,7 +147,7 @@ class SubspacePosterior(PosteriorOfDraw):
 
     @property
     def variant(self) -> Variant:
-        """Which assumptions of the paper's model it gives up."""
+        """Extensions of the paper's model in use."""
         return Variant(self.by_feature, self.row_scales is not None, self.sizes is not None)
 
     @property
@@ -157,27 +157,26 @@ class SubspacePosterior(PosteriorOfDraw):
 
     @property
     def feature_scale(self) -> Array:
-        """What features are multiplied by to be in noise units, (D,) or 1; 0 of constant ones."""
+        """Factor (D,), or 1, that converts features to noise units; 0 for constant features."""
         if not self.by_feature:
             return np.ones(())
-        zero, there = np.zeros(len(self.noise)), self.noise > 0.0
-        return np.asarray(np.divide(1.0, np.sqrt(self.noise), zero, where=there))
+        return inverse_or_zero(np.sqrt(self.noise))
 
     @property
     def row_model(self) -> RowModel:
-        """What decides about a row, in noise units."""
+        """Model of rows in noise units."""
         n, noise, log_scale = self.components.shape[-1], self.noise, 0.0
         if self.by_feature:
             s = self.feature_scale[noise > 0.0]
             n, noise, log_scale = len(s), 1.0, float(np.log(s).sum())
         sizes = int(self.n_active) if self.sizes is None else self.sizes
         learned: Any = self.row_scales, self.row_scale_probabilities
-        scales = ALIKE if self.row_scales is None else learned
+        scales = UNIT_SCALE if self.row_scales is None else learned
         return RowModel(noise, self.latent, n, log_scale, sizes, *scales)
 
     @property
     def shrinkage(self) -> Array:
-        """Posterior mean (K,) of x over the projection."""
+        """Posterior mean of x divided by the projection, (K,)."""
         return em.posterior(1.0 if self.by_feature else self.noise, self.latent)[0]
 
     def _columns(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Array]:
@@ -197,16 +196,16 @@ class SubspacePosterior(PosteriorOfDraw):
         scale = self.feature_scale.astype(B.dtype)
         return np.concatenate([squared_lengths(T * scale) for _, T in tiles(B, None)])
 
-    def _known(self, B: Array, P: Array) -> Array:
-        """Squared lengths (n,) where they say anything of supports: where scales are learned."""
+    def _squares_needed(self, B: Array, P: Array) -> Array:
+        """Squared lengths (n,), or zeros if scales are not learned: then supports ignore them."""
         return np.zeros(len(P)) if self.row_scales is None else self._squares(B)
 
-    def _weighed(self, B: Array, P: Array) -> em.Weighed:
+    def _posterior(self, B: Array, P: Array) -> em.RowPosterior:
         return em.weigh(P, self._squares(B), self.row_model)
 
     def chosen(self, B: Array, P: Array) -> Array:
-        """Supports (n, K) bool of largest probability."""
-        return em.likeliest(P, self._known(B, P), self.row_model)
+        """Most probable supports (n, K) bool."""
+        return em.likeliest(P, self._squares_needed(B, P), self.row_model)
 
     def scores(self, X: Array) -> Array:
         factor, nothing = self.shrinkage.astype(X.dtype), X.dtype.type(0.0)
@@ -216,7 +215,7 @@ class SubspacePosterior(PosteriorOfDraw):
         model, shrinkage = self.row_model, self.shrinkage
 
         def answer(B: Array, P: Array) -> Array:
-            scores = em.weigh(P, self._known(B, P), model).inclusion
+            scores = em.weigh(P, self._squares_needed(B, P), model).inclusion
             scores *= P * shrinkage
             return scores.astype(X.dtype, copy=False)
 
@@ -227,7 +226,7 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._by_blocks(X, self.chosen)
 
     def summary(self, X: Array) -> RowSummary:
-        value, _, inclusion = self._columns(X, lambda B, P: self._weighed(B, P)[:3])
+        value, _, inclusion = self._columns(X, lambda B, P: self._posterior(B, P)[:3])
         return RowSummary(value, np.zeros(len(value)), inclusion, "exact")
 
     def log_likelihood(self, X: Array) -> Array:
@@ -235,16 +234,16 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._by_blocks(X, lambda B, P: em.log_density(P, self._squares(B), model))
 
     def size_probabilities(self, X: Array) -> Array:
-        """Posterior probabilities (N, K + 1) of 0 to K components, where sizes are learned."""
-        return self._by_blocks(X, lambda B, P: np.asarray(self._weighed(B, P).sizes))
+        """Posterior probabilities (N, K + 1) of 0 to K components, if sizes are learned."""
+        return self._by_blocks(X, lambda B, P: np.asarray(self._posterior(B, P).sizes))
 
     def mean_scales(self, X: Array) -> Array:
-        """Posterior mean (N,) of the scale of each row; 1 where all rows are alike."""
-        return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ self.row_model.grid)
+        """Posterior mean (N,) of the scale of each row; 1 if scales are not learned."""
+        return self._by_blocks(X, lambda B, P: self._posterior(B, P).scales @ self.row_model.grid)
 
     def membership(self, X: Array) -> Array:
         model = self.row_model
-        return self._by_blocks(X, lambda B, P: em.membership(P, self._known(B, P), model))
+        return self._by_blocks(X, lambda B, P: em.membership(P, self._squares_needed(B, P), model))
 
     def log_joint(self, X: Array, Z: Array) -> Array:
         P, squares = self._projected(X)
@@ -260,7 +259,7 @@ class SubspacePosterior(PosteriorOfDraw):
         Z = polynomials.draw(rng, em.logits(P, model.noise, model.latent), model.sizes)
         return root * draw_scores(rng, P, Z, model.noise, model.latent)
 
-    def likely(self, inclusion: Array) -> Array:
+    def most_included(self, inclusion: Array) -> Array:
         if self.sizes is None:
             return polynomials.top(inclusion, int(self.n_active))
         return inclusion > 0.5
@@ -270,12 +269,12 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def description(self, X: Array) -> Description:
         columns = self._columns(X, self._described)
-        told: list[Any] = [*columns[:6], np.zeros(len(columns[0])), "exact", *columns[6:]]
-        return Description(*told)
+        results: list[Any] = [*columns[:6], np.zeros(len(columns[0])), "exact", *columns[6:]]
+        return Description(*results)
 
     def _described(self, B: Array, P: Array) -> tuple[Array, ...]:
         P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
-        row, active, share = em.judged(P, squares, model)
+        row, active, share = em.describe_rows(P, squares, model)
         scores = np.where(active, P * self.shrinkage, 0.0)
         if self.by_feature:
             components, error = self.components.astype(B.dtype), np.empty(len(B))
@@ -299,15 +298,6 @@ class SubspacePosterior(PosteriorOfDraw):
         return self.rows_with(rng, Z, root), Z
 
 
-class SubspaceAtDraws(SubspacePosterior):
-    """The paper's model at S draws of all parameters: answers about S n rows, draw after draw."""
-
-    def _columns(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Array]:
-        B = X - self.mean[:, None].astype(X.dtype)
-        P = B @ np.swapaxes(self.components, 1, 2).astype(X.dtype)
-        return list(answer(*(rows.reshape(-1, rows.shape[2]) for rows in (B, P))))
-
-
 LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabilities_")
 
 
@@ -321,7 +311,7 @@ def posterior_of(model: Any) -> SubspacePosterior:
 def publish_subspace(
     model: Any, rows: Any, state: Any, n_active: int, second: Any = None, same_order: bool = False
 ) -> Array:
-    """Set the fitted attributes; return the order of components by E[(x z)^2], or as before."""
+    """Set the fitted attributes; return the order of components: by E[(x z)^2], or unchanged."""
     K, m, by_row = len(state.latent), state.displacement, len(state.weights) > 1
     model.n_active_ = n_active if state.sizes is None else K
     model.mean_ = (m + (0.0 if rows.origin is None else rows.origin)).astype(rows.dtype)
@@ -335,8 +325,8 @@ def publish_subspace(
     shrink, v = em.posterior(state.noise, state.latent)
     weights = np.broadcast_to(np.square(state.scale), m.shape).astype(rows.dtype)
 
-    def seen(block: Block) -> tuple[Array, ...]:
-        """Sum squared scores, uses, P, E[(x z)^2] unless known, all (K,), and P'P over rows."""
+    def sums_of(block: Block) -> tuple[Array, ...]:
+        """Sum squared scores, uses, P, E[(x z)^2] if not in `second`, all (K,), and P'P."""
         P, squares, some = block.times(directions).astype(np.float64), np.zeros(len(block.X)), 0.0
         P -= m @ directions
         if by_row:
@@ -353,7 +343,7 @@ def publish_subspace(
         return *sums, np.asarray(some), weighted.T @ P
 
     nothing: tuple[Array, ...] = (*[np.zeros(K)] * 4, np.zeros((K, K)))
-    power, used, total, seconds, products = rows.summed(seen, nothing)
+    power, used, total, seconds, products = rows.summed(sums_of, nothing)
     warn_of_rank(total, products, rows.mass, rows.n_features, float(np.finfo(rows.dtype).eps))
     seconds = seconds if second is None else second
     order = np.arange(K) if same_order else np.argsort(-seconds, kind="stable")
@@ -367,9 +357,7 @@ def publish_subspace(
     return order
 
 
-def state_of(
-    fitted: SubspacePosterior, rows: Observations, settings: em.EMSettings
-) -> SubspaceState:
+def state_of(fitted: SubspacePosterior, rows: Observations, settings: EMSettings) -> SubspaceState:
     """Return a fit of the same variant and K as a state of EM on these rows."""
     (K, D), model, s = fitted.components.shape, fitted.row_model, fitted.feature_scale
     offset = np.zeros(D)
@@ -377,24 +365,24 @@ def state_of(
         offset = fitted.mean.astype(np.float64) - rows.origin
     sizes, grid = fitted.sizes, settings.grid
     W = polar(np.atleast_1d(s)[:, None] * fitted.components.T)
-    nearest = np.abs(np.log(grid[:, None] / model.grid)).argmin(axis=0)  # a fit may have others
+    nearest = np.abs(np.log(grid[:, None] / model.grid)).argmin(axis=0)  # the fit's grid may differ
     weights = em.probabilities(np.bincount(nearest, model.weights, len(grid)))
     return SubspaceState(W, np.zeros(K), model.latent, model.noise, offset, s, weights, sizes)
 
 
-DRAW_SEEDS = 2**32  # between the seeds of a row in two draws
-CHEAPER = 8.0  # is a support in the walk through all of them than elsewhere
-DRAWS_A_SHARE = 4  # by which a draw has fewer importance paths than the model
+DRAW_SEEDS = 2**32  # offset between the seeds of successive draws
+CHEAPER = 8.0  # factor by which a support costs less when all are enumerated
+FEWER_PATHS = 4  # factor by which a draw has fewer importance paths
 
 
 @dataclass(eq=False)
 class SupportPosterior(PosteriorOfDraw):
-    """Answers about rows with any W from `seen`, their supports by float64 projections."""
+    """Posterior for any W; `supports_of` takes supports from float64 projections."""
 
-    n_paths: int  # importance paths a row
-    stream: int  # of random numbers for these: one a draw
+    n_paths: int  # importance paths per row
+    stream: int  # stream of random numbers for the paths, one per draw
     prior: Any  # L, or probabilities (K,) that a row uses a component
-    orthonormal: bool = False  # W'W = I: each component decides for itself
+    orthonormal: bool = False  # W'W = I: components are independent
 
     @property
     def n_supports(self) -> float:
@@ -405,11 +393,11 @@ class SupportPosterior(PosteriorOfDraw):
 
     def at(self, draw: Any, stream: int) -> Self:
         prior = self.prior if draw.weights is None else draw.weights
-        n_paths = max(2, self.n_paths // DRAWS_A_SHARE)
+        n_paths = max(2, self.n_paths // FEWER_PATHS)
         parameters: Any = (*draw[2:6], n_paths, stream, prior, self.orthonormal)
         return type(self)(*parameters)
 
-    def seen(self, X: Array) -> SupportsOfRows:
+    def supports_of(self, X: Array) -> SupportsOfRows:
         from appca.models.numeric_kernels import multiply
 
         C, noise = self.components.astype(np.float64, order="C", copy=False), self.noise
@@ -428,46 +416,46 @@ class SupportPosterior(PosteriorOfDraw):
             return seen
         return seen._replace(seeds=supports.row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS))
 
-    def likely(self, inclusion: Array) -> Array:
+    def most_included(self, inclusion: Array) -> Array:
         if np.ndim(self.prior) == 0:
             return polynomials.top(inclusion, self.prior)
         return np.asarray(inclusion > 0.5)
 
     def scores(self, X: Array) -> Array:
-        seen = self.seen(X)
+        seen = self.supports_of(X)
         return np.asarray(seen.means(seen.best()[0]))
 
     def expected(self, X: Array) -> Array:
-        return np.asarray(self.seen(X).expected())
+        return np.asarray(self.supports_of(X).expected())
 
     def supports(self, X: Array, support: str) -> Array:
         if support == ALL:
-            return self.likely(self.inclusion(X))
-        return np.asarray(self.seen(X).best()[0])
+            return self.most_included(self.inclusion(X))
+        return np.asarray(self.supports_of(X).best()[0])
 
     def drawn_scores(self, rng: Generator, X: Array) -> Array:
-        return np.asarray(self.seen(X).drawn_scores(rng))
+        return np.asarray(self.supports_of(X).drawn_scores(rng))
 
     def membership(self, X: Array) -> Array:
-        seen = self.seen(X)
+        seen = self.supports_of(X)
         return share_of(seen.background + seen.best()[1] - seen.summed().log_likelihood)
 
     def summary(self, X: Array) -> RowSummary:
-        return self.seen(X).summed()
+        return self.supports_of(X).summed()
 
     def log_joint(self, X: Array, Z: Array) -> Array:
-        seen = self.seen(X)
+        seen = self.supports_of(X)
         return np.asarray(seen.background + seen.log_support(Z))
 
     def description(self, X: Array) -> Description:
-        seen = self.seen(X)
+        seen = self.supports_of(X)
         (Z, value), sums = seen.best(), seen.summed()
         H = seen.means(Z)
         rows = Rows(X, self.mean, np.empty(0), X.shape[1])
         share = share_of(seen.background + value - sums.log_likelihood)
         error = mean_squares(rows, H, self.components)
-        told = H.astype(X.dtype, copy=False), Z, sums.inclusion, share, error
-        return Description(*told, sums.log_likelihood, sums.error, sums.method)
+        results = H.astype(X.dtype, copy=False), Z, sums.inclusion, share, error
+        return Description(*results, sums.log_likelihood, sums.error, sums.method)
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
         size = n, len(self.components)
@@ -479,12 +467,7 @@ class SupportPosterior(PosteriorOfDraw):
 
 
 def publish(
-    model: Any,
-    rows: Observations,
-    state: Any,
-    second: Array,
-    weights: Array | None = None,
-    same_order: bool = False,
+    model: Any, rows: Any, state: Any, second: Array, weights: Any = None, same_order: bool = False
 ) -> Array:
     """Set the attributes that need no rows, given means (K,) of E[(x z)^2]; return the order."""
     power = second * np.square(state.W).sum(axis=0)
@@ -505,7 +488,7 @@ def publish_factors(
 ) -> Array:
     """Publish with the scale of scores, given the supports `members` (N, L) or the best ones."""
     order = publish(model, rows, state, second, **how)
-    seen = model._posterior().seen(rows.X)
+    seen = model._posterior().supports_of(rows.X)
     Z = seen.best()[0] if members is None else supports.indicators(members, len(order))[:, order]
     model.scale_ = supports.root_mean_square(seen.means(Z), Z, rows.weights)
     return order

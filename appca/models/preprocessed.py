@@ -40,13 +40,13 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     estimator : one of the classes of `appca`
         `fit` fits a clone of it.
     preprocessing : appca.data.preprocessing.Preprocessing
-        What is done to the rows first.
+        Steps applied to the rows first.
 
     Attributes
     ----------
     estimator_ : the model, fitted to preprocessed rows (N, D').
     preprocessing_ : appca.data.preprocessing.Fitted
-    components_ : (K, D) what a score of 1 on each component adds to a row, in units of the data,
+    components_ : (K, D) change of a row by a score of 1 on each component, in units of the data,
         or of the prepared data if a ``prepare`` is set.
     mean_ : (D,) the row whose scores are zero, in units of the data.
     n_features_in_ : int, D.
@@ -69,7 +69,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         some = missing is not None and missing.any()
         self.preprocessing_ = self.preprocessing.fit(X, missing=missing if some else None)
         self.estimator_ = clone(self.estimator).fit(self._transformed(X))
-        for name in ("config", "info"):  # of the file of an earlier fit
+        for name in ("config", "info"):  # left by the file of an earlier fit
             self.__dict__.pop(name, None)
         return self
 
@@ -91,7 +91,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return rows - fitted.offset / fitted.scale if fitted.offset.any() else rows
 
     def prepared(self, X: Any) -> Any:
-        """Bring rows (N, D) to what the model was fitted to, (N, D')."""
+        """Return rows (N, D) preprocessed like those of the fit, (N, D')."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         # Draws about a row depend on its last bits, which must not depend on the other rows.
@@ -110,7 +110,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     describe = _asked(Queries.describe)
 
     def inverse_transform(self, X: Any, support: str = "auto") -> Array:
-        """Return the rows (N, D) that scores (N, K) stand for."""
+        """Return the rows (N, D) that scores (N, K) reconstruct."""
         check_is_fitted(self)
         rows = self.estimator_.inverse_transform(X, support)
         return np.asarray(self.preprocessing_.inverse_transform(rows))
@@ -130,13 +130,13 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.preprocessing_.inverse_transform(rows))
 
     def save(self, path: Path | str) -> None:
-        """Save the fitted estimator; `appca.load_model` gives it back, the same to the bit."""
+        """Save the fitted estimator; `appca.load_model` restores it bit for bit."""
         check_is_fitted(self)
         write(path, self.estimator_, self)
 
     @property
     def components_(self) -> Array:
-        """What a score of 1 on each component adds to a row, (K, D)."""
+        """Change of a row by a score of 1 on each component, (K, D)."""
         return np.asarray(self.preprocessing_.directions(self.estimator_.components_.T).T)
 
     @property

@@ -22,7 +22,7 @@ class ChainData(NamedTuple):
 
     rows: Rows
     total: Array  # (D,)
-    squares: float  # of all entries
+    squares: float  # sum of squares of all entries
     mass: float  # number of rows, each counted by its weight
     each: Array  # (N,) |y_n|^2
     grid: Array | None = None  # (J,) scales that rows may have, where these or sizes are learned
@@ -202,7 +202,7 @@ class ThinProducts:
         return A[: K + 1]
 
     def power(self, last: Array, B: Array) -> Array:
-        """Sum `last` (n,) times squares of the rows B of the tile at hand, (d,)."""
+        """Sum `last` (n,) times squares of the rows B of the current tile, (d,)."""
         if self._kernels is None:
             return np.asarray(narrowed(last, B.dtype) @ self._room[: len(B)])
         weights = np.zeros(-(-len(B) // self._quad) * self._quad, B.dtype)

@@ -13,9 +13,9 @@ from appca.models.numerics import Array
 from appca.models.threads import in_order
 
 DENSE_PRODUCTS = 0.1  # filled fraction from which X'X is cheaper from dense blocks, as measured
-DENSE_ROWS, DENSE_COLUMNS = 1024, 512  # of such a block
-CANCELLED = 1e-6  # of sums whose difference is a squared length, below which six digits are lost
-NEGLIGIBLE = 1e-30  # of the largest number: adds less than rounding, and may be subnormal
+DENSE_ROWS, DENSE_COLUMNS = 1024, 512  # size of a dense block
+CANCELLED = 1e-6  # squared length over the sums it is a difference of: six digits are lost
+NEGLIGIBLE = 1e-30  # share of the largest number: below rounding, and perhaps subnormal
 
 
 def narrowed(S: Array, dtype: Any) -> Array:
@@ -165,7 +165,7 @@ def sparse_rows(X: Any) -> ShiftedSparse:
     """Take a sparse matrix of floats of any format, unchanged; ValueError unless all are finite."""
     if isinstance(X, ShiftedSparse):
         return X
-    csr = scipy.sparse.csr_array(X)  # shares what it can with X
+    csr = scipy.sparse.csr_array(X)  # shares memory with X if possible
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
@@ -197,7 +197,7 @@ def dense(X: Any) -> Array:
 
 
 def stored_width(X: Any) -> int:
-    """Numbers that fit in the memory of a row."""
+    """Numbers of a dense row that takes as much memory as a row of X."""
     if isinstance(X, ShiftedSparse):
         return 1 + int(2 * X.filled * X.shape[1])  # each with its column
     return int(X.shape[1])
@@ -215,10 +215,10 @@ R = TypeVar("R")
 # Blocks do not depend on the number of cores, so neither do the bits of a sum over them.
 BLOCK_BYTES = 2**24
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
-CACHE_BYTES = 2**20  # of the rows of a tile
-SUMMED_ROWS = 32  # that are summed in their own dtype
+CACHE_BYTES = 2**20  # size of a tile of rows
+SUMMED_ROWS = 32  # rows summed in their own dtype
 MIN_SHARED_ROWS = 4096  # fewer are not worth a second thread
-MIN_SHARED_BYTES = 2**21  # of a block: a thread wakes in the time a smaller one takes
+MIN_SHARED_BYTES = 2**21  # size of a block: a thread takes as long to wake as for a smaller one
 # Length of the origin, in those of a typical row about it, up to which its products are subtracted
 # instead of itself: that saves a copy and costs at most one more decimal digit.
 NEAR = 10.0
@@ -319,7 +319,7 @@ def _weighted(S: Array, weights: Array | None) -> Array:
 
 
 def added(a: R, b: R) -> R:
-    """Add numbers, arrays, or tuples of them (named ones, too) element by element."""
+    """Add numbers, arrays, or tuples of them, also named tuples, element by element."""
     if not isinstance(a, tuple):
         return cast(R, a + b)  # type: ignore[operator]
     parts = map(added, a, cast(tuple[Any, ...], b))
@@ -335,7 +335,7 @@ def centre_of(X: Array, weights: Array | None = None) -> Array:
         mean = np.einsum("n,nd->d", weights / weights.sum(), X)
         return mean.astype(X.dtype)
     total = np.zeros(X.shape[1])
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for it is refused
+    with np.errstate(over="ignore", invalid="ignore"):  # too large numbers are refused later
         for _, B in tiles(X, X[0]):
             whole = len(B) - len(B) % SUMMED_ROWS
             groups = B[:whole].reshape(-1, SUMMED_ROWS, B.shape[1]).sum(axis=1)
@@ -363,7 +363,7 @@ def tile_rows(X: Array) -> int:
 
 
 def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
-    """Rows of X (N, d) that differ, in an order of their own, and how often each counts."""
+    """Distinct rows of X (N, d), in any order, and how often each counts."""
     plain = np.ascontiguousarray(X + X.dtype.type(0.0))  # there is one zero
     lines = plain.view(np.dtype((np.void, plain.shape[1] * plain.itemsize))).ravel()
     _, first, number = np.unique(lines, return_index=True, return_inverse=True)
@@ -372,7 +372,7 @@ def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
 
 
 def block_parts(X: Any, itemsize: int) -> list[slice]:
-    """Cut rows into blocks: an even number of them where a second core is worth its while."""
+    """Cut rows into blocks, an even number of them if a second core pays off."""
     n, most = len(X), BLOCK_BYTES // (stored_width(X) * itemsize)
     count = -(-n // min(max(most, MIN_BLOCK_ROWS), MAX_BLOCK_ROWS))
     count += count % 2 if n >= 2 * MIN_SHARED_ROWS else 0
@@ -380,7 +380,7 @@ def block_parts(X: Any, itemsize: int) -> list[slice]:
 
 
 def is_far(origin: Array | None, mean_square: float) -> bool:
-    """Whether an origin must be subtracted before products, lest digits are lost."""
+    """Whether an origin must be subtracted before products, so that no digits are lost."""
     far = origin is not None and np.sum(np.square(origin, dtype=np.float64)) > NEAR**2 * mean_square
     return bool(far)
 
@@ -397,7 +397,7 @@ def _squares(block: Block) -> Array:
     if isinstance(block.X, ShiftedSparse):
         return np.asarray(block.centred().squares())
     out = np.empty(len(block.X))
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for it is refused
+    with np.errstate(over="ignore", invalid="ignore"):  # too large numbers are refused later
         for part, B in tiles(block.X, block.origin):
             out[part] = np.vecdot(B, B)
     return out
@@ -413,7 +413,7 @@ class Parts:
     origin: Array | None
     total: float = 0.0  # sum over rows of |y_n - origin|^2
     careful: bool = True  # whether to subtract the origin before products, not after
-    names: list[str] | None = None  # of features
+    names: list[str] | None = None  # names of features
 
     @property
     def mass(self) -> float:
@@ -459,7 +459,7 @@ def project(rows: Observations, W: Array) -> Array:
     return P
 
 
-def transposed_product(rows: Observations, S: Array) -> Array:
+def outer_sum(rows: Observations, S: Array) -> Array:
     """Sum over rows of (y_n - origin) s_n', (d, K) float64, for S (N, K)."""
     A = np.zeros((rows.d, S.shape[1]))
     for part in rows.over(lambda block: block.transposed_times(S[block.part])):
@@ -469,7 +469,7 @@ def transposed_product(rows: Observations, S: Array) -> Array:
 
 def is_incomplete(X: Any) -> bool:
     """Whether an entry is missing; free of temporaries where none is."""
-    if is_sparse(X):  # which are refused with NaN
+    if is_sparse(X):  # sparse rows with NaN are refused
         return False
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(not np.isfinite(X.sum()) and np.isnan(X).any())

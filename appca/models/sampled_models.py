@@ -1,4 +1,4 @@
-"""Estimators fitted by sampling alone: finite and infinite sparse FA, nonparametric PPCA."""
+"""Estimators fitted only by sampling: finite and infinite sparse FA, nonparametric PPCA."""
 
 import math
 import warnings
@@ -27,15 +27,14 @@ from appca.models.stiefel import principal
 from appca.models.threads import single_threaded_blas
 
 ACTIVE = 0.5  # a score this large, in root mean squares of its column, starts as active
-LEAST_NOISE = 0.01  # of the mean feature variance, where W spans the data
-
+LEAST_NOISE = 0.01  # share of the mean feature variance, where W spans the data
 
 SHARED = {  # paragraphs in the documentation of several models, by their marks
     "sparse": """init : {"ica", "pca", "random"}
         Where chains start: independent components, principal components, or a random rotation of
         those. Only "ica" leads to the true columns when there is little noise.
     n_paths : int
-        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
+        Importance paths per row for `score_samples` and `inclusion_probabilities` with more than 16
         factors; the error falls with its root.
     chain_starts : {"overdispersed", "init"}
         Chains after the first start from their own random rotations of the principal components,
@@ -58,7 +57,7 @@ SHARED = {  # paragraphs in the documentation of several models, by their marks
     random_state : int, Generator, RandomState or None
         For starts, draws and `sample`.
     verbose : bool or int
-        Print a line an iteration.
+        Print a line for each iteration.
     callback : callable or None
         Called with a `Progress` once a sweep of all chains. StopIteration ends the fit and keeps
         its draws; any other exception propagates and leaves the estimator as it was.
@@ -122,7 +121,7 @@ class FreeModel(Queries):
     _fitted = (*Queries._fitted[:-1], "n_components_", "weights_", "alpha_")
 
     _orthonormal: ClassVar[bool] = False
-    _kind: ClassVar[Any]  # which of `PRIORS`
+    _kind: ClassVar[Any]  # key of `PRIORS`
     _first: ClassVar[Any]  # (rng, rows, whether far from where the first chain starts) -> its state
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -162,7 +161,7 @@ class FreeModel(Queries):
         if (chains.posterior["n_components"] == most).all():
             msg = (
                 f"max_components={most} is reached in every draw, so the number of components is "
-                "what the bound makes it: raise max_components."
+                "set by the bound: raise max_components."
             )
             warnings.warn(msg, stacklevel=3)
         return self._keep_draws(chains)

@@ -6,7 +6,7 @@ import numpy as np
 
 from appca.models.numeric_kernels import LANES, bare_kernel, exponentials, reassociated
 
-ENTER, WEIGH, ADD, LEAVE = 0, 1, 2, 3  # what a step of the walk does
+ENTER, WEIGH, ADD, LEAVE = 0, 1, 2, 3  # kinds of steps of the walk
 
 
 @bare_kernel
@@ -15,7 +15,7 @@ def walk(  # noqa: C901, PLR0912, PLR0913, PLR0917 - loops, one after the other
 ) -> None:
     """Walk through all sets: weigh them, or add up derivatives by their probabilities.
 
-    steps (n, 4): what to do, depth, member taken there, first set below. how: J, sign of the form.
+    steps (n, 4): kind, depth, member taken there, first set below. how: J, sign of the form.
     M (J, Q, Q, w): upper triangles of each depth, Q = K + 1, for w rows; N: derivatives by M, zero
     before. g, det (C, w or more): corner, or probability, and determinant of each set. used (K, w):
     probabilities of members are added. room (J + Q + 2, w): the first line 1.

@@ -49,7 +49,7 @@ class SetSums(NamedTuple):
 
     log_sum: Floats  # (n,) log sum over S of exp f(S); of one support alone: its f(S)
     value: Floats  # (n,) f of the most probable support
-    best: Any  # which that is: members (n, L), or (n, K) bool where sizes differ
+    best: Any  # that support: members (n, L), or (n, K) bool if sizes differ
     inclusion: Floats  # (n, K) p(z_k = 1 | y)
     H: Floats  # (n, K) E[u z]
     second: Floats  # (n, P) pairs of E[(u z)(u z)'], or its weighted sum (K, K) over rows
@@ -97,7 +97,7 @@ def walked(
     which, (r, h) = np.zeros((2, n), np.int64), np.zeros((2, n, K))
     value, mass = np.zeros(n), np.ones(n)
     sums = which, value, mass, r, h, slopes[0] if shared else slopes
-    if not J:  # the only set is the empty one, and nothing is to be compiled
+    if not J:  # the only set is empty, so nothing is compiled
         return sums
     from appca.models.set_kernels import normalise, walk, walk_shared
 
@@ -225,7 +225,7 @@ def sums(
 
     size = max(LEAST_ROWS_A_THREAD, -(-n // MOST_SHARES))
     shares = [slice(start, min(start + size, n)) for start in range(0, n, size)]
-    alone = len(shares) == 1 and L is None  # there is no BLAS to hold to one thread
+    alone = len(shares) == 1 and L is None  # no BLAS is called
     for part in map(share, shares) if alone else in_order(share, shares):
         second += part
     best, drawn = sets[which]

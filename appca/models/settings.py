@@ -37,7 +37,7 @@ def one_of(*names: str) -> Rule:
 
 
 def either(*rules: Rule) -> Rule:
-    """Allow what one of the rules allows."""
+    """Allow values that one of the rules allows."""
     words = " or ".join(rule.words for rule in rules)
     return Rule(lambda x: any(rule.holds(x) for rule in rules), words)
 
@@ -73,9 +73,9 @@ def refuse(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
 
 ENUMERATED = 5000  # supports that are summed in every pass
 MOST_SETS = 12_870  # supports that are summed once, for queries: any L at K = 16
-MOST_COLUMNS = 16  # whose 65,536 sets are summed, 0.5 ms a row
+MOST_COLUMNS = 16  # their 65,536 sets are summed, 0.5 ms per row
 LARGEST_FOR_COLUMNS = 20  # components up to which sums over supports need no compiler
-MOST_COMPONENTS = 100_000  # of a run
+MOST_COMPONENTS = 100_000  # most components of a run
 _NOISE_PRIOR = {"noise_shape": 1.0, "noise_scale": 0.01}
 SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1, **_NOISE_PRIOR}
 _LATENT_PRIOR = {"latent_shape": 1.0, "latent_scale": 0.01}
@@ -93,8 +93,8 @@ class Capabilities(NamedTuple):
     beyond_features: bool = False  # K may exceed the number of features
     incomplete: bool = False  # missing cells are integrated out, by EM
     dask: bool = False  # EM goes through the chunks of a Dask array
-    exact_supports: int | None = None  # most that are summed; beyond estimated; None: any number
-    incomplete_supports: int = 0  # the same for rows with missing cells; beyond, a lower bound
+    exact_supports: int | None = None  # most that are summed; more are estimated; None: any number
+    incomplete_supports: int = 0  # the same with missing cells; above it, a lower bound
 
     @property
     def compiled(self) -> bool:
@@ -116,11 +116,11 @@ class ModelSpec(NamedTuple):
     """A model a run can name."""
 
     title: str
-    about: str  # in a sentence, for people
+    about: str  # one sentence for the app
     estimator: str  # "module:class", imported when a fit begins
     parameters: dict[str, Any]  # every keyword a run records, with its default
     choices: dict[str, tuple[str, ...]]  # the values of keywords that name one
-    sampling: dict[str, Any]  # recorded beside `parameters` where inference is "gibbs"
+    sampling: dict[str, Any]  # recorded with `parameters` if inference is "gibbs"
     can: Capabilities
 
 
@@ -205,7 +205,7 @@ MODELS: dict[str, ModelSpec] = {
 }
 
 
-# Values of settings beside the names in `ModelSpec.choices`.
+# Values of settings other than the names in `ModelSpec.choices`.
 _LEAST = {"n_components": 1, "max_components": 1, "n_active": 1, "n_init": 1, "max_iter": 1}
 _LEAST |= {"n_chains": 1, "burn_in": 0, "n_draws": 1, "thin": 1, "annealing": 0, "n_paths": 2}
 VALUES: dict[str, Rule] = {
@@ -217,14 +217,14 @@ VALUES: dict[str, Rule] = {
     "init": ARRAY,
     "random_state": SEED,
 }
-MORE_NAMES = {"w_update": ("sample",)}  # which no page offers
+MORE_NAMES = {"w_update": ("sample",)}  # that no page of the app offers
 OF_RUNS = dict.fromkeys(("n_components", "max_components", "n_active"), whole(1, MOST_COMPONENTS))
 OF_RUNS["random_state"] = whole(0)  # a run can be repeated
 UNRECORDED = {"callback": CALLABLE, "verbose": VERBOSE, "whiten": SWITCH, "warm_start": SWITCH}
 
 
 def rules(model: str, *, of_runs: bool = True) -> dict[str, Rule]:
-    """Return what values each setting of a model may have, in a run or in its estimator."""
+    """Return the rule of each setting of a model, in a run or in its estimator."""
     spec, values = MODELS[model], VALUES | (OF_RUNS if of_runs else {})
     if "max_components" in spec.parameters:
         del values["init"]  # an array needs a known K
@@ -253,7 +253,7 @@ BEFORE |= dict.fromkeys(("alpha_shape", "alpha_rate"), 1.0)
 
 
 def later(model: object) -> dict[str, Any]:
-    """Return the settings of a model that came after runs of it had been stored, see `BEFORE`."""
+    """Return the settings of a model that are younger than its oldest stored runs, see `BEFORE`."""
     if not isinstance(model, str) or model not in MODELS:
         return {}
     spec = MODELS[model]

@@ -75,7 +75,7 @@ class RowState(NamedTuple):
     increment_bits: Any  # (P,) int64, the same memory as `increment`
     power_bits: Any  # (P,) int64, the same memory as `power`
     order: Any  # (L,) int64, slots in the order of a sweep
-    kept: Any  # (L,) int64, a support to come back to
+    kept: Any  # (L,) int64, support to restore
     base: Any  # (K,) log odds of the base distribution that tempered draws mix with
     stream: Any  # (1,) uint64, state of the random numbers
 
@@ -275,7 +275,7 @@ def slot_mode(slot: int, J: int, prior: float, w: RowState) -> int:
 
 @bare_kernel
 def largest(x: Any, n: int) -> float:
-    """Give the largest of n numbers; each of four comparisons need not wait for the others."""
+    """Give the largest of n numbers by four independent chains of comparisons."""
     a = b = c = d = x[0]
     for i in range(0, n - n % 4, 4):
         a, b, c, d = max(a, x[i]), max(b, x[i + 1]), max(c, x[i + 2]), max(d, x[i + 3])
@@ -324,7 +324,7 @@ def draw_slot(slot: int, beta: float, prior: float, w: RowState) -> int:
 
 @bare_kernel
 def shuffle(w: RowState) -> None:
-    """Put the slots into a fresh uniformly random order (Fisher and Yates)."""
+    """Shuffle the slots uniformly (Fisher and Yates)."""
     n = len(w.order)
     for i in range(n):
         w.order[i] = i
@@ -377,7 +377,7 @@ def search(counted: Any, betas: Any, keep: bool, model: Any, out: Any, w: RowSta
                 out.second[k, w.members[b]] += counts[i] * (cov + w.mean[a] * w.mean[b])
 
 
-LEAST_EVEN = 0.5  # share of the paths that the weights must be worth, or paths are resampled
+LEAST_EVEN = 0.5  # effective share of paths, below which they are resampled
 
 
 class Walkers(NamedTuple):
@@ -397,7 +397,7 @@ class Walkers(NamedTuple):
 
 
 def walkers(n: int, K: int, L: int) -> Walkers:
-    """Allocate them."""
+    """Allocate the supports of n paths."""
     members, candidates = np.zeros((n, L), np.int64), np.zeros((n, K), np.int64)
     posterior = lines(n, L, K), np.zeros((n, L)), np.zeros((n, K)), np.zeros((n, K))
     family, count = np.zeros((2, n), np.int64)
@@ -463,7 +463,7 @@ def climb(p: int, first: float, last: float, model: Any, of: Walkers, w: RowStat
 
 @bare_kernel
 def weigh(log_weight: Any, weight: Any) -> tuple[float, float]:
-    """Write normalised weights (n,); give how many equal ones are worth as much, and log mean."""
+    """Write normalised weights (n,); give their effective number and log mean."""
     high, total, squares = largest(log_weight, len(log_weight)), 0.0, 0.0
     for p in range(len(weight)):
         weight[p] = np.exp(log_weight[p] - high)
@@ -476,7 +476,7 @@ def weigh(log_weight: Any, weight: Any) -> tuple[float, float]:
 
 @bare_kernel
 def resample(of: Walkers, log_mean: float, u: float) -> None:
-    """Copy walkers over others, n weight_p of p on average; all get the mean weight.
+    """Resample walkers: n weight_p copies of p on average, all with the mean weight.
 
     Numbers are copied in loops, which are compiled in a tenth of the time.
     """

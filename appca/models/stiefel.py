@@ -16,15 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, i0e
 
 from appca.models.numerics import Array
-from appca.models.rows import (
-    Block,
-    Observations,
-    Rows,
-    ShiftedSparse,
-    project,
-    tiles,
-    transposed_product,
-)
+from appca.models.rows import Block, Observations, Rows, ShiftedSparse, outer_sum, project, tiles
 from appca.words import naming_extra
 
 Floats = NDArray[np.float64]
@@ -103,7 +95,7 @@ def random(rng: Generator, n_rows: int, n_columns: int) -> Floats:
 def draw(rng: Generator, F: ArrayLike, W: ArrayLike) -> Floats:
     """Make a sweep over columns of W and then pairs, which leaves exp(tr F'W) invariant."""
     F = np.asfortranarray(_checked(F))
-    # Columns come first: each is made orthogonal anew, so rounding does not add up over a chain.
+    # Columns come first: each is orthogonalised again, so rounding does not add up over a chain.
     return draw_pairs(rng, F, draw_columns(rng, F, np.asarray(W, dtype=np.float64)))
 
 
@@ -140,7 +132,7 @@ def draw_cosine_gap(rng: Generator, kappa: float, dimension: int) -> float:
 
 
 def pair_parameters(F: Floats, W: Floats, i: Columns, j: Columns) -> tuple[Floats, Floats]:
-    """Parameters p, q (2, m) of columns (i, j) in their plane, the others held.
+    """Parameters p, q (2, m) of columns (i, j) in their plane, given the other columns.
 
     The pair, at angle t, is a rotation ``(a cos t + b sin t, b cos t - a sin t)`` or a reflection
     ``(a cos t + b sin t, a sin t - b cos t)`` with log density ``p cos t + q sin t``.
@@ -206,10 +198,10 @@ def _rounds(n_columns: int) -> tuple[tuple[Columns, Columns], ...]:
     return tuple(rounds)
 
 
-GRAM_RESOLUTION = 1e-13  # share of the largest eigenvalue below which others are rounding
+GRAM_RESOLUTION = 1e-13  # share of the largest eigenvalue below which smaller ones are rounding
 DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds
 MAX_SUBSPACE_ITERATIONS = 100
-SKETCHED_SHARE, SKETCH_ITERATIONS, SKETCH_TOL = 5, 4, 1e-4  # times narrower than the data
+SKETCHED_SHARE, SKETCH_ITERATIONS, SKETCH_TOL = 5, 4, 1e-4  # least ratio of widths first
 
 
 class Principal(NamedTuple):
@@ -227,7 +219,7 @@ class Coordinates(NamedTuple):
 
 
 class Thin(NamedTuple):
-    """Rows as coordinates in their own row space, and the way back."""
+    """Rows as coordinates in their row space, and the map back."""
 
     rows: Rows  # X is (N, r), r <= N, columns by descending variance
     duals: Array  # (N, r) with directions = (Y - origin)' duals
@@ -279,7 +271,7 @@ def principal(rng: Generator, rows: Observations, q: int) -> Principal:
     values = np.maximum(values, 0.0)
     # Directions Y'u / |Y'u| lose their orthogonality as eigenvalues vanish.
     least = max(GRAM_RESOLUTION * values[0], np.finfo(np.float64).tiny)
-    V = transposed_product(rows, U) / np.sqrt(np.maximum(values, least))
+    V = outer_sum(rows, U) / np.sqrt(np.maximum(values, least))
     return Principal(values / n, upright(polar(V)))
 
 
@@ -342,11 +334,11 @@ def thin(rows: Rows) -> Thin:
 
 def lift(W: Array, space: Thin, rows: Observations) -> Array:
     """Directions (D, K) in the features of `rows` from their thin coordinates (r, K)."""
-    return polar(transposed_product(rows, space.duals @ W))
+    return polar(outer_sum(rows, space.duals @ W))
 
 
 def lower(W: Array, space: Thin, rows: Observations) -> Array:
-    """Thin coordinates (r, K) of directions W (D, K); what lies outside the row space is lost."""
+    """Thin coordinates (r, K) of directions W (D, K); the part outside the row space is lost."""
     return np.asarray(space.duals.T @ project(rows, W))
 
 

@@ -5,7 +5,7 @@
 with c_z = c * z, M = I / tau2 + A * zz', A = W'W / sigma2 and c = W'(y - mu) / sigma2.
 
 Where exact sums (`set_tree`) cost too much, supports come from annealed searches and sums from
-annealed importance sampling. What a row gets depends on its numbers and its seed only, not on
+annealed importance sampling. Results of a row depend on its numbers and its seed only, not on
 blocks or threads. Rows that use any number of factors have
 
     log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
@@ -31,8 +31,8 @@ from appca.models.threads import in_order, single_threaded_blas
 Seeds = NDArray[np.uint64]
 
 BLOCK_FLOATS = 2**18  # 2 MB
-LEAST_ROWS, MOST_BLOCKS = 64, 64  # of blocks for threads; a call of a kernel takes 0.1 ms
-SEED_BYTES = 2**19  # of the bits of rows that are processed together
+LEAST_ROWS, MOST_BLOCKS = 64, 64  # rows per block and blocks; a call of a kernel takes 0.1 ms
+SEED_BYTES = 2**19  # size of the bits of rows that are processed together
 
 
 class RowSupports(NamedTuple):
@@ -44,7 +44,7 @@ class RowSupports(NamedTuple):
 
 
 class SupportMoments(NamedTuple):
-    """The posterior of the scores x * z given one support a row."""
+    """The posterior of the scores x * z given one support per row."""
 
     H: Floats  # (n, K) posterior means, zero outside the support
     second: Floats  # (K, K) weighted sum over rows of E[(x z)(x z)']
@@ -98,7 +98,7 @@ def scores_given(
     most = int(sizes.max(initial=0))
     L = most if (sizes == most).all() else None  # else M has all K rows
     size, X, f = max(1, BLOCK_FLOATS // (L or Z.shape[1]) ** 2), np.zeros(c.shape), np.empty(len(c))
-    with single_threaded_blas():  # the number of threads would decide about last bits
+    with single_threaded_blas():  # the last bits would depend on the number of threads
         for start in range(0, len(c), size):
             part = slice(start, start + size)
             z, c_z = Z[part], c[part]
@@ -124,7 +124,7 @@ def scores_given(
 
 
 def draw_seeds(rng: Generator, n: int) -> Seeds:
-    """Draw a fresh seed a row."""
+    """Draw a fresh seed for each row."""
     return rng.integers(0, 2**64, n, dtype=np.uint64)
 
 
@@ -205,14 +205,14 @@ def _share(work: Callable[[slice], Any], n: int) -> Iterator[Any]:
 
 
 SETS_IN_PASSING = 256  # summed in every E step or sweep
-HONEST_PATHS = 64  # from which stated errors hold on each of nine designs (docs/measurements.md)
+HONEST_PATHS = 64  # from this number on errors hold on each of nine designs (docs/measurements.md)
 RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
 # From nearly flat to the posterior in eight sweeps, then to the best: missed in 29% of rows with
 # many modes after four restarts, by sweeps from beta = 1 on in 48%.
 ANNEALED = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
 GIBBS_SWEEPS = 10  # from the best support to a drawn one
 MANY = 1000  # slots times factors from which a search is expensive, see `factor_em.WORST`
-CHUNK = 4096  # rows whose paths are held at a time
+CHUNK = 4096  # rows whose paths are in memory together
 
 
 class Route(NamedTuple):
@@ -220,7 +220,7 @@ class Route(NamedTuple):
 
     pilots: int  # pilot paths, from the uniform distribution
     pilot: AnnealingSchedule
-    paths: AnnealingSchedule  # of the paths that count
+    paths: AnnealingSchedule  # schedule of the paths that count
     defensive: float  # weight of the uniform distribution in their base
 
 
@@ -239,23 +239,23 @@ SAME = 0.7  # inclusion of a factor by two pilot paths that agree
 DRAWN_SWEEPS = 7
 SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0, *[math.inf] * 100])
 PILOT_SCHEDULE, SCHEDULE = np.linspace(0.0, 1.0, 9) ** 3, np.linspace(0.0, 1.0, 13) ** 2
-DEFENSIVE_WEIGHT = 0.1  # of the prior in the base of the paths, so that no set is excluded
+DEFENSIVE_WEIGHT = 0.1  # weight of the prior in the base of the paths: no set is excluded
 
 
 class SupportsOfRows(NamedTuple):
-    """Projections of rows to ask about; f has prior log odds added where sizes differ.
+    """Projections of rows for queries; f includes prior log odds if sizes differ.
 
-    Exact up to `MOST_SETS` supports of L factors, or `MOST_COLUMNS` factors that decide alone.
+    Exact up to `MOST_SETS` supports of L factors, or `MOST_COLUMNS` independent factors.
     """
 
     c: Floats  # (n, K) W'(y - mu) / sigma2
     model: CollapsedModel
     prior: Any  # L, or pi (K,), inside (0, 1), where rows use any number of factors
     seeds: Seeds = np.zeros(0, np.uint64)  # (n,) for searches and paths, given L
-    n_paths: int = 16  # importance paths a row
+    n_paths: int = 16  # importance paths per row
     background: Floats = np.zeros(())  # (n,) log p(y | nothing), with p(S) given L
-    orthonormal: bool = False  # each factor decides for itself
-    stream: int = 0  # of random numbers for paths, without L
+    orthonormal: bool = False  # factors are independent
+    stream: int = 0  # stream of random numbers for paths, if L is not fixed
 
     @property
     def fixed(self) -> bool:
@@ -285,7 +285,7 @@ class SupportsOfRows(NamedTuple):
 
     @property
     def alone(self) -> tuple[Floats, Floats]:
-        """Posterior precision (K,) of each score and log odds (n, K) of each factor, alone."""
+        """Posterior precision (K,) of scores and log odds (n, K) of factors, each factor alone."""
         s = np.diagonal(self.model.A) + self.model.prior
         gain = np.square(self.c) / s - np.log(s / self.model.prior)
         return np.asarray(s), np.asarray(0.5 * gain + self.odds)
@@ -297,7 +297,7 @@ class SupportsOfRows(NamedTuple):
         return sums._replace(log_sum=sums.log_sum + self.nothing, value=sums.value + self.nothing)
 
     def best(self) -> tuple[Mask, Floats]:
-        """Most probable support (n, K) of each row, and its f; beyond sums of a few searches."""
+        """Most probable support (n, K) of each row, and its f; searched if sums are not exact."""
         (n, K), L = self.c.shape, self.prior
         if self.orthonormal:
             Z = (log_odds := self.alone[1]) > 0
@@ -320,7 +320,7 @@ class SupportsOfRows(NamedTuple):
         return indicators(members, K), searched.value
 
     def summed(self) -> RowSummary:
-        """Sum over all supports of a row: exactly, or by `n_paths` importance paths a row."""
+        """Sum over all supports of a row: exactly, or by `n_paths` importance paths per row."""
         error, method = np.zeros(len(self.c)), f"annealed importance sampling, {self.n_paths} paths"
         if self.orthonormal:
             log_odds, method = self.alone[1], "exact, column by column"
@@ -341,7 +341,7 @@ class SupportsOfRows(NamedTuple):
         return RowSummary(self.background + log_sum, error, inclusion, method)
 
     def means(self, Z: Mask) -> Floats:
-        """Posterior means of x * z given one support a row, (n, K)."""
+        """Posterior means of x * z given one support per row, (n, K)."""
         if self.orthonormal:
             return np.where(Z, self.c / self.alone[0], 0.0)
         if self.fixed:
@@ -361,14 +361,14 @@ class SupportsOfRows(NamedTuple):
         return self.every_set().H if self.exact else self.means(self.best()[0])
 
     def log_support(self, Z: Mask) -> Floats:
-        """Give f of one support a row, (n,)."""
+        """Give f of one support per row, (n,)."""
         if self.orthonormal:
             return np.asarray(self.alone[1].sum(axis=1, where=Z) + self.nothing)
         f = scores_given(self.c, Z, self.model)[1]
         return f if self.fixed else np.asarray(f + Z @ self.odds + self.nothing)
 
     def drawn_scores(self, rng: Generator) -> Floats:
-        """Draw x * z (n, K); beyond sums after ten Gibbs sweeps, or from inclusion."""
+        """Draw x * z (n, K); if sums are not exact, after ten Gibbs sweeps or from inclusion."""
         n, K = self.c.shape
         drawn: Any
         if self.orthonormal:
@@ -460,7 +460,7 @@ def _annealed(
 
 
 def _capped(p: Floats) -> Floats:
-    """Make estimates (n, K) at most 1, and share their excess among the others."""
+    """Make estimates (n, K) at most 1, and distribute their excess over the other components."""
     below = np.minimum(p, 1.0)
     room = 1.0 - below
     excess: Floats = (p - below).sum(axis=1) / room.sum(axis=1)
@@ -471,7 +471,7 @@ def _averaged(log_weights: Floats, families: Any) -> tuple[Floats, Floats]:
     """Log (n,) of the mean weight of paths (n, r), and its standard error, by their families."""
     n, n_paths = log_weights.shape
     log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
-    weights = np.zeros((n, n_paths))  # of families, which alone are independent
+    weights = np.zeros((n, n_paths))  # weights of families: only these are independent
     np.add.at(weights, (np.arange(n)[:, None], families), np.exp(log_weights - log_sum[:, None]))
     error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
     return log_sum, error

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info
 from appca import PPCA, AdaptivePPCA
 from appca.models import blocks, climb, data_checks, rows, stiefel, threads
 from appca.models.blocks import Mapped, stream
-from appca.models.rows import about, centre_of, project, transposed_product
+from appca.models.rows import about, centre_of, outer_sum, project
 from appca.models.threads import hold_blas, in_order, single_threaded_blas
 from tests.memory import growth, needs_proc
 from tests.models.synthetic import planted
@@ -60,7 +60,7 @@ def test_sums_over_parts_are_those_over_rows(nearness, kind, data, pieces, da, s
     W, S = rng.standard_normal((12, 3)), rng.standard_normal((3000, 3))
     close(project(ours, W), project(theirs, W), atol=1e-11)
     if kind == "stream":
-        close(transposed_product(ours, S), transposed_product(theirs, S), atol=1e-9)
+        close(outer_sum(ours, S), outer_sum(theirs, S), atol=1e-9)
     close(stiefel.covariance(ours), stiefel.covariance(theirs), rtol=1e-10, atol=1e-10)
     which = np.sort(rng.choice(3000, 50, replace=False))
     equal(ours.take(which), data.X[which])

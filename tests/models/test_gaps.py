@@ -174,7 +174,7 @@ def test_sums_over_supports_are_those_of_a_loop_over_them(L, same):
     Lam, c = np.eye(K) + B @ np.swapaxes(B, 1, 2), 4.0 * rng.normal(size=(n, K))
     Lam = Lam[:1] if same else Lam
     pairs = Lam[:, *np.triu_indices(K)]
-    found, sets = gaps.support_posterior(pairs, c, L), list(itertools.combinations(range(K), L))
+    found, sets = gaps.sum_supports(pairs, c, L), list(itertools.combinations(range(K), L))
     compare(found, Lam, c, lambda _members: sets)
     scores = gaps.support_scores(pairs, c, found.best)
     for row, members in enumerate(found.best):

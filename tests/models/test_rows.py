@@ -19,10 +19,10 @@ from appca.models.rows import (
     about,
     centre_of,
     distinct,
+    outer_sum,
     project,
     sparse_rows,
     tiles,
-    transposed_product,
 )
 from appca.models.stiefel import upright
 
@@ -70,7 +70,7 @@ def test_products_and_norms_equal_those_of_a_centred_copy(seed):
     W, S = rng.standard_normal((7, 3)), rng.standard_normal((1000, 3))
     centred, rows = X - X.mean(axis=0), about(X, centre_of(X))
     close(project(rows, W), centred @ W, atol=1e-12)
-    close(transposed_product(rows, S), centred.T @ S, atol=1e-10)
+    close(outer_sum(rows, S), centred.T @ S, atol=1e-10)
     close(rows.squares, np.sum(centred**2, axis=1), rtol=1e-12)
 
 
@@ -82,7 +82,7 @@ def test_float32_is_worked_on_in_float32_and_summed_in_float64(seed):
     assert project(rows, np.eye(4)).dtype == np.float32
     exact = X.astype(np.float64) - rows.origin
     ones = np.ones((len(X), 1))
-    close(transposed_product(rows, ones)[:, 0], exact.sum(axis=0), atol=1e-2)
+    close(outer_sum(rows, ones)[:, 0], exact.sum(axis=0), atol=1e-2)
     close(rows.squares, np.sum(exact**2, axis=1), rtol=1e-6)
 
 
