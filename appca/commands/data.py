@@ -142,7 +142,7 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
 
 
 def columns_of(dataset: Dataset) -> list[dict[str, Any]]:
-    """Return name, role, kind and missing cells of every table column; of features for other data."""
+    """Return name, role, kind and missing cells of every table column; features of other data."""
     report = dataset.provenance.get("report", {})
     kinds, gaps = report.get("kinds", {}), report.get("missing") or {}
     roles = report.get("roles") or (

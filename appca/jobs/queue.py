@@ -107,8 +107,8 @@ class Jobs:
         """Queue a job and return its id; join an unfinished job that has the same key.
 
         `kind` is a key of `appca.jobs.worker.KINDS`, `spec` is JSON, and `key` is made from both by
-        default. The job starts after `after` seconds at the earliest. `leave` can end a job unless it
-        was `asked` for by a user. Raises InputError while the app is closing.
+        default. The job starts after `after` seconds at the earliest. `leave` can end a job unless
+        a user `asked` for it. Raises InputError while the app is closing.
         """
         key = key or digest_of({"kind": kind, "spec": spec})
         begins = time.monotonic() + after

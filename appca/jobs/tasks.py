@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 INTERVAL = 0.1  # seconds between progress messages: fast enough to look smooth, at little cost
 _LEAST_SHARE = 0.02  # fraction done before the time left is estimated
 _RECENT = 2.0  # seconds of recent work that determine the speed
-_PRIOR, _FIRST_SHARE = 0.5, 0.003  # weight of the estimated speed, as seconds and fraction of measured work
+_PRIOR, _FIRST_SHARE = 0.5, 0.003  # weight of the estimated speed, as seconds and share of work
 _WINDOW = 10  # iterations over which EM measures its gain
 _SAMPLING = ("burn-in", "draws")
 _REFINED, _FIT = 0.1, 0.45  # progress at the start of EM's two stages after screening
