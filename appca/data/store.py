@@ -41,8 +41,8 @@ class DatasetStore:
     def put(self, dataset: Dataset) -> str:
         """Store a data set and return its digest; if present, update its name.
 
-        A damaged copy is replaced; all of it is read to find out. Raises InputError for a data set of
-        a single row, or if writing fails.
+        A damaged copy is replaced, and is read completely to find out. Raises InputError for a data
+        set of one row, or if writing fails.
         """
         title, target = f"“{shortened(dataset.name)}”", self.folder / dataset.digest
         single = f"{title} has a single row; only 2 or more can be kept as a data set, so add rows."

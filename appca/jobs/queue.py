@@ -136,7 +136,7 @@ class Jobs:
             return self._over.get(job_id) if job is None else job.now
 
     def active(self) -> list[JobStatus]:
-        """Running and waiting jobs, running ones first."""
+        """Return running and waiting jobs, running ones first."""
         with self._lock:
             return sorted((job.now for job in self._open), key=lambda job: job.state == "queued")
 

@@ -121,7 +121,7 @@ def _images(
 
 
 def spaced(x: np.ndarray, y: np.ndarray, cells: int = CELLS) -> np.ndarray:
-    """Indices of points that do not crowd: the one nearest the centre of each grid cell."""
+    """Return indices of separate points: the one nearest the centre of each grid cell."""
     places = np.stack([(v - v.min()) / (np.ptp(v) or 1.0) * cells for v in (x, y)])
     cell = np.minimum(places.astype(int), cells - 1)
     number = cell[0] * cells + cell[1]

@@ -238,7 +238,7 @@ def likeness(rows: np.ndarray, screen: np.ndarray | None) -> dict[int, tuple[int
 def _matched(
     rows: np.ndarray, power: np.ndarray, registry: _Registry, screen: np.ndarray | None
 ) -> tuple[_Stored, _Registry]:
-    """Number directions (K, D) with explained variance (K,); new ones are registered."""
+    """Assign numbers to directions (K, D) with explained variance (K,); register new ones."""
     K = len(rows)
     cosine = rows @ registry.directions.T
     ours, theirs = _pairs(np.abs(cosine))

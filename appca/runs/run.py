@@ -173,7 +173,7 @@ class RunConfig(OfModel):
         return sorted(set(self.to_dict()["parameters"]) - set(settings))
 
     def to_be_fitted(self, **changes: Any) -> Self:
-        """Return settings for a new fit, with changes, without those of a stopped or imported run."""
+        """Return these settings with changes, for a fit that is neither stopped nor imported."""
         return replace(self, **{"stopped_at": None, "imported": None, **changes})
 
     def of_import(self, digest: str | None) -> Self:
@@ -190,8 +190,8 @@ class RunConfig(OfModel):
     def from_record(cls, settings: Mapping[str, Any]) -> Self:
         """Rebuild the settings of a stored run, which keeps its original id.
 
-        New defaults do not change that id. Settings that the model does not have any more are listed
-        in `unknown`, and left out of `parameters`.
+        New defaults do not change that id. Settings that the model no longer has are listed in
+        `unknown`, and left out of `parameters`.
         """
         record = plain("settings", settings)
         recorded = fitted(_Record, record)

@@ -65,7 +65,7 @@ class Run:
 
     @property
     def kept(self) -> bool:
-        """Whether it is kept until deleted: requested, named, or with a named or flipped component."""
+        """Whether it is kept until deleted: requested, named, or with named or flipped parts."""
         return self.origin == "fit" or bool(self.custom_name) or (self.path / LABELS).exists()
 
     @property

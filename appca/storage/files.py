@@ -31,8 +31,8 @@ _TRIES = 10
 def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
     """Write a file atomically; text becomes UTF-8. May raise OSError.
 
-    If writing fails, the old file is unchanged and no draft remains. If `durable`, the file survives
-    a power failure after the return.
+    If writing fails, the old file is unchanged and no draft remains. If `durable`, the file
+    survives a power failure after the return.
     """
     with growing(path, durable=durable) as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -82,8 +82,8 @@ def put_folder(
 ) -> None:
     """Build a draft folder and move it to its path; an undamaged existing folder is kept.
 
-    `fill` writes the files into the draft. `is_sound` checks an existing folder, which is removed if
-    the check fails. May raise OSError.
+    `fill` writes the files into the draft. `is_sound` checks an existing folder, which is removed
+    if the check fails. May raise OSError.
     """
     with draft_folder(target.parent) as draft:
         fill(draft)
@@ -154,13 +154,13 @@ def forget(folder: Path, prefix: str) -> None:
 def sweep(folder: Path) -> None:
     """Remove the drafts in a folder whose owners have ended.
 
-    Where files cannot be locked, drafts older than a day are removed. The name of a draft is a dot and
+    Where files cannot be locked, drafts older than a day are removed. A draft is named by a dot and
     32 hex digits, perhaps followed by a file name; other files are kept.
     """
     for draft in folder.glob(".*"):
         if not _DRAFT.fullmatch(draft.name):
             continue
-        # Hold the lock until the draft is removed; otherwise its new owner could lock it.
+        # Hold the lock until the draft is removed; otherwise its creator could lock it.
         with suppress(OSError), lock.opened(draft) as file:
             free = None if file is None else lock.take(file)
             if free or (free is None and time.time() - draft.lstat().st_mtime > _STALE_SECONDS):
