@@ -1,4 +1,4 @@
-"""Adaptive probabilistic PCA and its relatives, as scikit-learn estimators, and their files."""
+"""Adaptive probabilistic PCA and related models as scikit-learn estimators; file functions."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -64,12 +64,12 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-if not TYPE_CHECKING:  # else every name, also a misspelt one, would be there
+if not TYPE_CHECKING:  # otherwise type checkers would accept misspelt names
 
     def __getattr__(name: str) -> object:
-        """Import a public name when it is first asked for, so that `import appca` costs nothing.
+        """Import a public name when it is first used, so that `import appca` is fast.
 
-        What needs an extra is there without it, and says which when it is called.
+        A function that needs an extra exists without it, and names the extra when it is called.
         """
         from appca.models.settings import MODELS
 

@@ -1,4 +1,4 @@
-"""Entry of ``python -m appca``."""
+"""Entry point of ``python -m appca``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The command line: the same code as the pages, on built-in data and files."""
+"""The command line: the code of the pages, for built-in data and files."""
 
 import argparse
 import json
@@ -20,14 +20,14 @@ COMMANDS = (app, data, fit, project, home, demo, page, paper)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code.
 
-    0; 1 after one sentence about input that is refused, or where `check` found damage; 2 after one
-    about the command line itself; 130 after Ctrl-C; 141 when what reads the output, such as
-    ``head``, has gone.
+    0: success; 1: refused input, with one sentence, or damage found by `check`; 2: an invalid
+    command line, with one sentence; 130: Ctrl-C; 141: the reader of the output, such as ``head``,
+    has closed the pipe.
     """
     words = sys.argv[1:] if arguments is None else arguments
     parser, names = _parser()
     if not words or words[0] not in (*names, "-h", "--help", "--version"):
-        words = [app.NAME, *words]  # `appca DATA` and `appca` alone open the app
+        words = [app.NAME, *words]  # `appca DATA` and `appca` open the app
     options = parser.parse_args(words)
     manner = Manner(options.quiet, options.json or parsing.is_piped(options))
     with speaking(manner), warnings.catch_warnings():
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _say_warning(
     message: Warning | str, category: type[Warning], *_: object, **_more: object
 ) -> None:
-    """Print the warnings of a fit except how it ended, which `fit` prints itself."""
+    """Print a fit's warnings, apart from how it ended, which `fit` prints itself."""
     if category.__name__ != "ConvergenceWarning":
         clear()
         say(f"warning: {message}")
@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _parser() -> tuple[parsing.Parser, Collection[str]]:
-    """Return the parser, and the names of the commands."""
+    """Return the parser and the names of the commands."""
     parser = parsing.Parser(
         prog="appca",
         description="Adaptive PPCA: `appca` opens the app, `appca DATA` opens it on data.",
@@ -92,6 +92,6 @@ def _refuse(sentence: str, code: int = REFUSED) -> int:
 
 
 def _close_output() -> None:
-    """Let the end of the process find nothing to write: it would complain again."""
+    """Redirect standard output, because Python's flush at exit would fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from anndata import AnnData
 
-FEW_INTEGERS = 20  # whole numbers with at most this many different values are classes
-MOST_CLASSES = 200  # in a column that is tested
+FEW_INTEGERS = 20  # integers with at most so many different values are classes
+MOST_CLASSES = 200  # maximum for a column in tests
 HIGHLY_VARIABLE = "highly_variable"
-MOST_CATEGORIES = 1000  # in a column that colours rows
-EXACT = 1 << 53  # larger whole numbers keep their digits as texts
+MOST_CATEGORIES = 1000  # maximum for a column that colours rows
+EXACT = 1 << 53  # larger integers become texts, to keep all digits
 _NO_DATE = np.datetime64("NaT", "us")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _WHOLE = re.compile(r"([-+]?(?:0|[1-9]\d*))(?:\.0*)?")
@@ -47,17 +47,17 @@ class TableColumn(NamedTuple):
 
 
 def number_column(name: str, values: Any) -> TableColumn:
-    """Return a column as numbers (N,), even if they look like classes; inf is missing."""
+    """Return a column as numbers (N,), even if it looks like classes; inf is missing."""
     x = np.asarray(values, dtype=np.float64)
     return TableColumn(name, "number", np.where(np.isfinite(x), x, np.nan))
 
 
 def named_columns(table: Any, unnamed: str = "column") -> dict[str, Any]:
-    """Return the columns of a table by name; their names are texts.
+    """Return the columns of a table by name, as text.
 
-    `table` is a data frame, a mapping of names to columns, one column, which gets its own name or
-    `unnamed`, a matrix with numbered columns, or None. Raises InputError where two columns have
-    the same name.
+    `table` is a data frame, a mapping of names to columns, one column (with its own name or
+    `unnamed`), a matrix with numbered columns, or None. Raises InputError if two columns have the
+    same name.
     """
     pairs: Any = _columns_of_frame(table)
     if table is None:
@@ -83,10 +83,10 @@ def _by_name(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
 
 
 def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
-    """Return the columns of a table, and the names of columns without information.
+    """Return the columns of a table, and the names of uninformative columns.
 
-    Left out are columns with a single value and those with more than `MOST_CLASSES` classes.
-    Raises InputError when a column does not have one value per row.
+    Columns with a single value and columns with more than `MOST_CLASSES` classes are uninformative.
+    Raises InputError if a column does not have one value per row.
     """
     columns = [column_of(name, values) for name, values in named_columns(table).items()]
     for name, _, values, _ in columns:
@@ -99,11 +99,11 @@ def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
 
 
 def column_of(name: str, values: Any) -> TableColumn:
-    """Return a column (N,) whose kind its values decide, not their dtype.
+    """Return a column (N,), whose kind follows from its values, not their dtype.
 
-    Texts, booleans, categoricals and at most `FEW_INTEGERS` different whole numbers, some of them
-    in several rows, are classes; texts are numbers if all are and some have decimals (1E5 and 007
-    are names). None, NaN, NaT, NA, masked values and empty texts are missing.
+    Texts, booleans, categoricals, and integers with at most `FEW_INTEGERS` different values, some
+    of them repeated, are classes. Texts are numbers if all are numeric and some have decimals (1E5
+    and 007 are names). None, NaN, NaT, NA, masked values and empty texts are missing.
     """
     if isinstance(values, TableColumn):
         return values._replace(name=name)
@@ -129,7 +129,7 @@ def column_of(name: str, values: Any) -> TableColumn:
 
 
 def class_names(values: Any) -> np.ndarray:
-    """Return the class (N,) of each value as text, None if it is missing; 3.0 is "3"."""
+    """Return the class (N,) of each value as text, None if it is missing; 3.0 gives "3"."""
     import pandas as pd
 
     x, _ = _plain(values)
@@ -140,7 +140,7 @@ def class_names(values: Any) -> np.ndarray:
 
 
 def numbers_of(values: Any) -> np.ndarray:
-    """Return a column (N,) as float64, NaN if it is missing or no number."""
+    """Return a column (N,) as float64, NaN if a value is missing or not a number."""
     x: Any = _plain(values)[0]
     if x.dtype.kind == "O":
         x = [float(text) if text and _NUMBER.fullmatch(text) else np.nan for text in x]
@@ -148,7 +148,7 @@ def numbers_of(values: Any) -> np.ndarray:
 
 
 def joined(first: Any, second: Any) -> Any:
-    """Return one column of the rows of two, of one kind."""
+    """Concatenate two columns into one of a single kind."""
     x, y = (_plain(values)[0] for values in (first, second))
     if x.dtype.kind != y.dtype.kind:
         x, y = class_names(first), class_names(second)
@@ -161,15 +161,15 @@ class Matrix(NamedTuple):
     """Rows as an array or a CSR matrix, (N, D)."""
 
     values: Any  # NaN is missing
-    names: tuple[str, ...] | None  # feature names, if there are any
+    names: tuple[str, ...] | None  # feature names, if any
 
     def for_model(self, model: Any) -> Any:
-        """Return input for a model: a data frame with names if it was fitted with names."""
+        """Return the input for a model: a data frame if it was fitted with feature names."""
         if self.names is None or not hasattr(model, "feature_names_in_"):
             return self.values
         import pandas as pd
 
-        frame: Any = pd.DataFrame  # whose stubs know no from_spmatrix
+        frame: Any = pd.DataFrame  # Any, because the stubs lack from_spmatrix
         if hasattr(self.values, "tocsr"):
             frame = frame.sparse.from_spmatrix
         return frame(self.values, columns=list(self.names))
@@ -178,8 +178,8 @@ class Matrix(NamedTuple):
 def matrix_of(X: Any) -> Matrix:
     """Return rows (N, D) of an array, a list, a data frame, a sparse matrix or a Dask collection.
 
-    Integers and single precision stay as they are, if nothing is missing. Raises InputError for
-    another number of dimensions, columns of the same name, and values that are no numbers.
+    Integers and float32 are not converted if no value is missing. Raises InputError for another
+    number of dimensions, columns of the same name, and values that are not numbers.
     """
     X = X.compute() if hasattr(X, "compute") else X
     if hasattr(X, "tocsr"):
@@ -191,7 +191,7 @@ def matrix_of(X: Any) -> Matrix:
     is_frame = not isinstance(X, np.ndarray | list) and _columns_of_frame(X) is not None
     columns = named_columns(X) if is_frame else {}
     names = tuple(columns) if is_frame else None
-    if is_frame and hasattr(X, "sparse"):  # all columns of pandas are sparse
+    if is_frame and hasattr(X, "sparse"):  # all columns are sparse, in pandas
         return Matrix(X.sparse.to_coo().tocsr(), names)
     if not is_frame:
         values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
@@ -218,7 +218,7 @@ def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
     """Return names and columns of a data frame; None for anything else."""
     import narwhals as nw
 
-    if hasattr(table, "iloc") and hasattr(table, "columns"):  # names of pandas may repeat
+    if hasattr(table, "iloc") and hasattr(table, "columns"):  # pandas allows repeated names
         return [(name, table.iloc[:, j]) for j, name in enumerate(table.columns)]
     native = nw.from_native(table, eager_only=True, pass_through=True)
     is_frame = isinstance(native, nw.DataFrame)
@@ -226,10 +226,10 @@ def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
 
 
 def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
-    """Return values (N,) as float64, datetime64 in UTC or objects, and whether they are classes.
+    """Return values (N,) as float64, UTC datetime64 or objects, and whether they are classes.
 
-    Objects are the texts of classes, None if a value is missing. `as_numbers` leaves booleans
-    and numbers without missing values as they are.
+    Objects are texts of classes, or None for a missing value. With `as_numbers`, booleans and
+    complete numbers are not converted.
     """
     import narwhals as nw
 
@@ -264,13 +264,13 @@ def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
         is_exact |= x.min(initial=0) >= -EXACT and x.max(initial=0) <= EXACT
     if x.dtype.kind in "iuf" and is_exact:
         return x if as_numbers else x.astype(np.float64), is_class
-    # each text once
+    # convert each distinct text once
     each, codes = np.unique(x, return_inverse=True) if x.dtype.kind == "U" else (x, slice(None))
     return _of_objects(each.astype(object), as_numbers=as_numbers)[codes], is_class
 
 
 def _of_objects(x: np.ndarray, *, as_numbers: bool) -> np.ndarray:
-    """Return objects (N,) as numbers, dates or texts, by the values that are not missing."""
+    """Convert objects (N,) to numbers, dates or texts, depending on their nonmissing values."""
     there = np.array([not _is_missing(value) for value in x], dtype=bool)
     present = x[there].tolist()
 
@@ -295,7 +295,7 @@ def _of_objects(x: np.ndarray, *, as_numbers: bool) -> np.ndarray:
         if (broken or as_numbers) and all(map(_NUMBER.fullmatch, texts)):
             converted, gap = list(map(float, texts)), np.nan
         elif all(map(_DATE.fullmatch, texts)):
-            with suppress(ValueError):  # 2026-99-99 is a name
+            with suppress(ValueError):  # 2026-99-99 is a name, not a date
                 converted = [_in_utc(datetime.fromisoformat(text)) for text in texts]
                 gap = _NO_DATE
     result = np.full(len(x), gap)
@@ -336,10 +336,10 @@ def values_of(
     *,
     sparse: bool = False,
 ) -> Any:
-    """Return the values (n_obs, D) that are fitted, in memory.
+    """Return the values (n_obs, D) to fit, in memory.
 
-    `features` are a mask or places of the variables; None takes all. With `sparse` a sparse matrix
-    stays one. Raises InputError when there is no such layer or key.
+    `features` is a mask or indices of the variables; None takes all. With `sparse`, a sparse matrix
+    is not converted. Raises InputError if the layer or key does not exist.
     """
     refuse_if(
         None not in (layer, use_rep),
@@ -351,13 +351,13 @@ def values_of(
         values = adata.X if layer is None else _named("layer", layer, adata.layers, "layers")
     no_values = "This AnnData has no X; name a layer by layer=, or a key of obsm by use_rep=."
     refuse_if(values is None, no_values)
-    values = values.to_memory() if hasattr(values, "to_memory") else values  # sparse and on disk
+    values = values.to_memory() if hasattr(values, "to_memory") else values  # from disk
     part = values if features is None else values[:, features]
     return part.tocsr() if sparse and hasattr(part, "tocsr") else dense(part)
 
 
 def dense(values: Any) -> np.ndarray:
-    """Return a matrix as an array of float32 or float64; a sparse one is filled with its zeros."""
+    """Return a matrix as a dense array of float32 or float64."""
     array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     is_number = array.dtype.kind in "buif"
     refuse_if(not is_number, f"The values must be numbers; got an array of type {array.dtype}.")
@@ -387,7 +387,7 @@ def features_of(adata: "AnnData", mask_var: "str | np.ndarray | None") -> np.nda
 
 
 def distinct_names(names: Any) -> np.ndarray:
-    """Return names (n,), those that repeat an earlier one with a number: "MATR3", "MATR3-1"."""
+    """Return unique names (n,); repeated ones get a number: "MATR3", "MATR3-1"."""
     taken: dict[str, int] = {}
     distinct = []
     for name in map(str, names):
@@ -401,9 +401,9 @@ def distinct_names(names: Any) -> np.ndarray:
 
 
 def labels_of(obs: "pd.DataFrame") -> dict[str, np.ndarray]:
-    """Return the columns that rows can be coloured by, (N,) each; categories come before numbers.
+    """Return the columns (N,) for colouring rows; categories come before numbers.
 
-    Columns of words with more than 1,000 different ones are left out, as barcodes are.
+    Text columns with more than 1,000 different values, such as barcodes, are left out.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Preparations that fields expect: of counts, spectra, words and long tails, before scaling."""
+"""Transformations before scaling, for counts, spectra, words and skewed data."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -8,13 +8,13 @@ import numpy as np
 
 from appca.words import capital, counted, percent, refuse_if
 
-Rows = Callable[[], Iterator[np.ndarray]]  # fresh float64 blocks, NaN where a cell is missing
-WINDOW, ORDER = 7, 2  # of the Savitzky-Golay derivative
+Rows = Callable[[], Iterator[np.ndarray]]  # fresh float64 blocks, NaN for missing cells
+WINDOW, ORDER = 7, 2  # of the Savitzky-Golay filter
 MOST_QUANTILES, MOST_RANKED, MOST_JUDGED = 256, 10_000, 1 << 21
 
 
 def _medians(of: Callable[[np.ndarray], np.ndarray]) -> Callable[[Rows], np.ndarray]:
-    """Return a function that learns medians over the rows, of several numbers (n, m) a row."""
+    """Return a function that learns the medians over rows of several numbers (n, m) per row."""
     return lambda rows: np.atleast_1d(np.median(np.concatenate([of(x) for x in rows()]), axis=0))
 
 
@@ -49,7 +49,7 @@ def _integral(y: np.ndarray, learned: np.ndarray) -> np.ndarray:
 
 
 def _idf(rows: Rows) -> np.ndarray:
-    """Return a typical length of rows (1,) before the inverse document frequencies (D,)."""
+    """Return a typical row length (1,), followed by inverse document frequencies (D,)."""
     from scipy.sparse import csr_array, vstack
     from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -84,10 +84,10 @@ def _ranks(quantiles: np.ndarray) -> Any:
 
 
 class Preparation(NamedTuple):
-    """How values are prepared, and how that is undone as far as it can be.
+    """A transformation of values, and its inverse as far as there is one.
 
-    `apply` and `undo` take rows (n, D) and the array that `learn` returned; `learn` always reads
-    the rows, which checks them.
+    `apply` and `undo` take rows (n, D) and the array returned by `learn`; `learn` always reads the
+    rows, in order to check them.
     """
 
     title: str
@@ -124,8 +124,8 @@ PREPARATIONS = {
         _quantiles,
     ),
 }
-FROM_ZERO = {"log1p", "counts", "sqrt", "tfidf"}  # refuse negative values
-BY_ROW = {"counts", "snv", "derivative", "tfidf"}  # need complete rows of features of one unit
+FROM_ZERO = {"log1p", "counts", "sqrt", "tfidf"}  # these refuse negative values
+BY_ROW = {"counts", "snv", "derivative", "tfidf"}  # need complete rows with one unit
 
 
 class Prepared(NamedTuple):
@@ -136,20 +136,20 @@ class Prepared(NamedTuple):
 
     @classmethod
     def fit(cls, name: str, rows: Rows) -> "Prepared":
-        """Learn from rows; InputError where their values do not allow the preparation."""
+        """Learn from rows; InputError if their values do not allow the preparation."""
         return cls(name, PREPARATIONS[name].learn(lambda: (_checked(name, x) for x in rows())))
 
     def apply(self, x: np.ndarray) -> np.ndarray:
-        """Return prepared rows (n, D) of the same type."""
+        """Return prepared rows (n, D) of the same dtype."""
         y = PREPARATIONS[self.name].apply(_checked(self.name, x), self.learned)
         return y.astype(x.dtype, copy=False)
 
     def undo(self, y: np.ndarray) -> np.ndarray:
-        """Return rows (n, D) in units of the data, of a typical size where it was divided out."""
+        """Return rows (n, D) in units of the data, at a typical size if sizes were normalized."""
         return PREPARATIONS[self.name].undo(y, self.learned)
 
     def suits(self, n_features: int) -> bool:
-        """Whether the learned numbers can belong to rows of so many features."""
+        """Whether the learned numbers match rows with this number of features."""
         ends = {"tfidf": (n_features + 1,), "ranks": (len(self.learned), n_features), "snv": (2,)}
         return self.learned.shape == ends.get(self.name, (1,))
 
@@ -163,14 +163,14 @@ def _checked(name: str, x: np.ndarray) -> np.ndarray:
     return x
 
 
-LONG, MANY, HALF = 2.0, 10, 0.5  # skewness; values of a column; share of columns, or of variance
+LONG, MANY, HALF = 2.0, 10, 0.5  # skewness; distinct values; share of columns, or of variance
 LEAST_ZERO, MOSTLY_ZERO, LEAST_COUNTED, LEAST_WORDS = 0.3, 0.8, 20, 50
 YEARS = (1800, 2100)
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
 
 def proposed(dataset: Any) -> tuple[str, str]:
-    """Return a preparation that suits a `Dataset`, and the reason; "", "" where none does."""
+    """Suggest a preparation for a `Dataset`, with the reason; "", "" if none is suitable."""
     if dataset.image_shape is not None or dataset.is_recording:
         return "", ""
     names, most = dataset.feature_names or (), max(20, MOST_JUDGED // dataset.n_features)
@@ -216,7 +216,7 @@ def _skewness(X: np.ndarray) -> np.ndarray:
 
 
 def _offset_and_factor(X: np.ndarray) -> float:
-    """Return the share of variance by which rows are their mean row, shifted and multiplied."""
+    """Return the variance share explained by rows being shifted, scaled copies of their mean."""
     mean = X.mean(axis=0)
     basis = np.linalg.qr(np.stack([np.ones_like(mean), mean], axis=1))[0]
     centred = X - mean

@@ -1,4 +1,4 @@
-"""Worker processes: started, kept warm, lent, and replaced when they die."""
+"""Worker processes that are started, kept, shared, and replaced when they die."""
 
 import json
 import os
@@ -13,8 +13,8 @@ from threading import Lock, Semaphore
 from typing import IO, Any, Generic, TypeVar, cast
 
 Tell = Callable[[Any], None]
-STOP = "stop\n"  # a line between requests
-stop_was_asked = threading.Event()  # set when the current request should end early
+STOP = "stop\n"  # sent between requests
+stop_was_asked = threading.Event()  # set if the current request should end early
 
 
 def serve(
@@ -22,17 +22,17 @@ def serve(
     prepare: Callable[[], object] = lambda: None,
     niceness: int = 0,
 ) -> None:
-    """Answer requests from the standard input until it ends, or the asking process is gone.
+    """Answer requests from standard input until it is closed, or the parent process has ended.
 
-    The process then ends at once, even within a request. `work` gets a request and a function that
-    tells news of it, and returns the answer; all are JSON-able, numbers of NumPy among them.
-    `prepare` runs once, before the first request. `niceness` says by how much others go first.
+    The process then ends at once, even during a request. `work` gets a request and a function that
+    reports progress, and returns the answer; all are JSON-able and may contain NumPy numbers.
+    `prepare` runs once, before the first request. `niceness` lowers the process's priority.
     """
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever prints must not be taken for an answer
+    os.dup2(2, 1)  # printed output must not be mistaken for an answer
     requests: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
-    with suppress(AttributeError, OSError):  # not on every system
+    with suppress(AttributeError, OSError):  # not available on every system
         os.nice(niceness)
     prepare()
 
@@ -57,12 +57,12 @@ def _listen(requests: "queue.SimpleQueue[str]") -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of NumPy's as one of Python's, anything else as text."""
+    """Convert a NumPy number to a Python number, anything else to text."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
 class Ended(Exception):
-    """A process ended before it had answered."""
+    """A process has ended without an answer."""
 
 
 def python_path() -> str:
@@ -72,17 +72,17 @@ def python_path() -> str:
 
 
 def environment(threads: int, **more: str) -> dict[str, str]:
-    """Return the environment of a child that computes with so many threads."""
+    """Return the environment for a child process with this number of threads."""
     variables = {"PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1", **more}
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return dict(os.environ) | variables | dict.fromkeys(names, str(threads))
 
 
 def start_compiler(modules: Sequence[str]) -> "subprocess.Popen[bytes]":
-    """Compile modules in a process of the lowest priority; the code is kept on disk."""
+    """Compile modules in a process of lowest priority; the code is cached on disk."""
     code = (
         "import gc, os, sys; from importlib import import_module\n"
-        "gc.disable()\n"  # a tenth of the time
+        "gc.disable()\n"  # saves a tenth of the time
         "getattr(os, 'nice', int)(19)\n"
         "for name in sys.argv[1:]: import_module(name).compile_ahead()"
     )
@@ -92,7 +92,7 @@ def start_compiler(modules: Sequence[str]) -> "subprocess.Popen[bytes]":
 
 
 class Child:
-    """A process that `served.serve` runs in; `how` are further options of `subprocess.Popen`."""
+    """A process that runs `serve`; `how` are additional options of `subprocess.Popen`."""
 
     def __init__(self, command: Sequence[str], env: dict[str, str], **how: Any) -> None:
         pipe = subprocess.PIPE
@@ -105,19 +105,19 @@ class Child:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it can take requests."""
         return self.process.poll() is None
 
     def ask(self, request: Any, hear: Callable[[Any], object] = lambda _: None) -> Any:
-        """Let it do something and return its answer; `hear` gets the news of it meanwhile.
+        """Send a request and return its answer; `hear` gets progress reports.
 
-        Raises Ended where it is dead, or dies before it has answered.
+        Raises Ended if the process is dead, or dies before it answers.
         """
-        with suppress(OSError):  # it is dead, and says nothing
+        with suppress(OSError):  # it is dead; reading will fail below
             self._requests.write(f"{json.dumps(request)}\n")
             self._requests.flush()
         for line in self._answers:
-            if not line.endswith("\n"):  # it died over it
+            if not line.endswith("\n"):  # it died while answering
                 break
             said = json.loads(line)
             if "answer" in said:
@@ -138,7 +138,7 @@ class Child:
         self.process.wait()
 
     def end(self, patience: float = 0.0) -> int:
-        """Ask it nothing any more and return its exit code; it is killed if it takes longer."""
+        """Close its input and return its exit code; kill it if it takes longer than `patience`."""
         for stream in (self._requests, self._answers):
             with suppress(OSError):
                 stream.close()
@@ -154,10 +154,10 @@ C = TypeVar("C", bound=Child)
 
 
 class Pool(Generic[C]):
-    """Processes that several threads share, at most so many at once; who needs another one waits.
+    """A limited number of processes shared by threads; a thread waits for a free process.
 
-    `make` starts one and may raise OSError. `kept` of them, by default all, stay while nobody needs
-    them.
+    `make` starts a process and may raise OSError. `kept` is the number of idle processes that are
+    kept, by default all.
     """
 
     def __init__(self, make: Callable[[], C], most: int, kept: int | None = None) -> None:
@@ -168,7 +168,7 @@ class Pool(Generic[C]):
         self._is_over = False
 
     def warm(self) -> None:
-        """Start a process, unless one waits. May raise OSError."""
+        """Start a process in advance, unless one is idle. May raise OSError."""
         with self._lock:
             if not self._idle and not self._is_over:
                 self._idle.append(self._make())
@@ -177,7 +177,7 @@ class Pool(Generic[C]):
     def lent(self) -> Iterator[C]:
         """Lend a process; it is dropped if it has died.
 
-        Raises OSError where none can be started, Ended after `end`.
+        Raises OSError if no process can be started, Ended after `end`.
         """
         with self._places:
             child = self._next()

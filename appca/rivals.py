@@ -8,7 +8,7 @@ and with common loadings (Baek, McLachlan & Flack 2010), all pieces in one space
 
     mu_k = mu + A xi_k,  W_k W_k' = A Omega_k A',  A of L columns
 
-By EM with the piece and the scores integrated out; all sums are weighted by rows.
+They are fitted by EM, with the piece and the scores marginalized; all sums are weighted by row.
 """
 
 import warnings
@@ -29,7 +29,7 @@ FLOATS = [np.float64, np.float32]
 
 
 def weighted_axes(Y: Array, w: Array, n_axes: int) -> tuple[Array, Array, Array]:
-    """Mean (D,), all variances (D,) and leading axes (D, at most n_axes) of weighted rows."""
+    """Mean (D,), feature variances (D,) and leading axes (D, at most n_axes) of weighted rows."""
     mean, D = w @ Y / w.sum(), Y.shape[1]
     B = ((Y - mean) * np.sqrt(w / w.sum())[:, None])[w > 0]
     is_wide = len(B) < D
@@ -45,9 +45,9 @@ def weighted_axes(Y: Array, w: Array, n_axes: int) -> tuple[Array, Array, Array]
 
 
 def first_pieces(rng: Any, Y: Array, w: Array, n_pieces: int) -> NDArray[np.intp]:
-    """Piece (N,) of every row: k-means from centres drawn from the rows' normal density.
+    """Piece (N,) of every row: k-means from centres drawn from a normal density fitted to the rows.
 
-    It depends neither on the order of the rows nor on how they are repeated.
+    It depends neither on the order of the rows nor on how weights or repetition encode counts.
     """
     mean, values, V = weighted_axes(Y, w, max(2, n_pieces))
     spread = np.sqrt(values[: V.shape[1]])
@@ -60,7 +60,7 @@ class _Clusterwise(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any
     means_: Array  # (K, D)
     loadings_: Array  # (K, L, D)
-    _suited: Any  # from rows (N, D) to what `_compared` returns
+    _suited: Any  # a function of rows (N, D); returns the result of `_compared`
 
     def _training_rows(self, X: Any, sample_weight: Any) -> tuple[Array, Array, Any]:
         from appca.models.data_checks import row_weights
@@ -70,22 +70,22 @@ class _Clusterwise(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return X.astype(np.float64), w, check_random_state(self.random_state)
 
     def _compared(self, X: Any) -> Any:
-        """How well pieces suit rows (N, K), and the scores of each row in each piece (K, N, L)."""
+        """Fit of each row to each piece (N, K), and scores of rows in pieces (K, N, L)."""
         check_is_fitted(self)
         return self._suited(validate_data(self, X, reset=False, dtype=FLOATS).astype(np.float64))
 
     def predict(self, X: Any) -> Array:
-        """Piece (N,) that suits each row best."""
+        """Best piece (N,) of each row."""
         return np.asarray(self._compared(X)[0].argmax(axis=1))
 
     def transform(self, X: Any) -> Array:
-        """Scores (N, K L) in each row's own piece, zero in the others."""
+        """Scores (N, K L) in each row's best piece, zero in the others."""
         suits, H = self._compared(X)
         is_in = np.arange(len(H)) == suits.argmax(axis=1)[:, None]
         return np.asarray((H.transpose(1, 0, 2) * is_in[:, :, None]).reshape(len(suits), -1))
 
     def reconstruct(self, X: Any) -> Array:
-        """Mean of each row's own piece plus its loadings times its scores, (N, D)."""
+        """Mean of each row's piece plus scores times loadings, (N, D)."""
         H = _Clusterwise.transform(self, X)
         return np.asarray(self.means_[self.predict(X)] + H @ np.concatenate(self.loadings_))
 
@@ -93,33 +93,33 @@ class _Clusterwise(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class _State(NamedTuple):
     weights: Array  # (K,)
     means: Array  # (K, D)
-    W: Array  # (K, D, L); with common loadings all span the same space
+    W: Array  # (K, D, L); with common loadings, all pieces span the same space
     noise: Array  # (D,)
 
 
 @dataclass(eq=False, repr=False)
 class MixtureOfFactorAnalysers(_Clusterwise):
-    """Mixture of factor analysers; with isotropic noise, of probabilistic PCA.
+    """Mixture of factor analysers; with isotropic noise, a mixture of probabilistic PCA.
 
     Parameters
     ----------
     n_pieces : int
         Number K of pieces.
     n_components : int
-        Number L of directions of each, or with common loadings of all together.
+        Number L of directions of each piece, or of all pieces with common loadings.
     noise : {"isotropic", "diagonal"}
-        One noise variance, or one for each feature; shared by all pieces.
+        One noise variance, or one per feature; pieces share it.
     loadings : {"own", "common"}
-        Directions of its own for each piece, or the same for all.
+        Each piece has its own directions, or all have the same.
     n_init, max_iter, tol
-        Starts, most EM iterations of each, and the least gain of one in nats per row.
+        Number of starts, maximum EM iterations per start, and minimum gain in nats per row.
     random_state : int, RandomState or None
 
     Attributes
     ----------
     weights_ (K,), means_ (K, D), loadings_ (K, L, D), noise_variance_ (D,), log_likelihoods_,
-    n_iter_, n_parameters_; with common loadings components_ (L, D), the principal directions of
-    their space.
+    n_iter_, n_parameters_; with common loadings also components_ (L, D), the principal
+    directions of their space.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class MixtureOfFactorAnalysers(_Clusterwise):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X (N, D), each counted `sample_weight` (N,) times."""
+        """Fit to rows X (N, D), each with weight `sample_weight` (N,)."""
         X, w, rng = self._training_rows(X, sample_weight)
         for name, words in (("noise", ("isotropic", "diagonal")), ("loadings", ("own", "common"))):
             if getattr(self, name) not in words:
@@ -204,7 +204,7 @@ class MixtureOfFactorAnalysers(_Clusterwise):
         return _expect(state, X - self.centre_)[:2]
 
     def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of every row, (N,) in nats."""
+        """Log-likelihood of each row, (N,) in nats."""
         return np.asarray(logsumexp(self._compared(X)[0], axis=1))
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -212,9 +212,9 @@ class MixtureOfFactorAnalysers(_Clusterwise):
         return float(self.score_samples(X).mean())
 
     def transform(self, X: Any) -> Array:
-        """Posterior mean scores (N, K L) in each row's own piece, zero in the others.
+        """Posterior mean scores (N, K L) in each row's piece, zero in the others.
 
-        With common loadings coordinates (N, L) on `components_`.
+        With common loadings, coordinates (N, L) on `components_`.
         """
         if self.loadings == "own":
             return super().transform(X)
@@ -232,7 +232,7 @@ class MixtureOfFactorAnalysers(_Clusterwise):
 
 
 def _expect(state: _State, Y: Array) -> tuple[Array, Array, Array, Array]:
-    """E step: joint log densities (N, K), scores (K, N, L), their covariances and regressions."""
+    """E step: joint log densities (N, K), scores (K, N, L), their covariances, regressions."""
     (K, D, L), N = state.W.shape, len(Y)
     scaled = np.swapaxes(state.W, 1, 2) / state.noise
     M = np.eye(L) + scaled @ state.W
@@ -249,13 +249,13 @@ def _expect(state: _State, Y: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _step(state: _State, Y: Array, R: Array, H: Array, V: Array, beta: Array) -> _State:
-    """M step given how much (N, K) of each row belongs to each piece."""
+    """M step, given responsibilities (N, K)."""
     sizes, means, W = R.sum(axis=0), state.means.copy(), state.W.copy()
     noise = np.zeros(Y.shape[1])
     for k in np.flatnonzero(sizes > 1e-9 * sizes.sum()):
         r = R[:, k] / sizes[k]
         means[k] = r @ Y
-        # Scores about the new mean, whose weighted mean is then zero.
+        # Scores relative to the new mean have weighted mean zero.
         scores = H[k] - beta[k] @ (means[k] - state.means[k])
         weighted = r[:, None] * scores
         S = Y.T @ weighted
@@ -286,20 +286,20 @@ def _step_common(state: _State, Y: Array, R: Array, H: Array, V: Array, _beta: A
 
 @dataclass(eq=False, repr=False)
 class KSubspaces(_Clusterwise):
-    """K-subspaces: every row belongs to the nearest of K affine subspaces of L dimensions.
+    """K-subspaces: each row belongs to the nearest of K affine subspaces of L dimensions.
 
     Parameters
     ----------
     n_pieces, n_components : int
-        Number K of subspaces and L of their dimensions.
+        Number K of subspaces, and their dimension L.
     n_init, max_iter : int
-        Starts, of which the one of least error is kept, and most iterations of each.
+        Number of starts, of which the one with the least error is kept; maximum iterations of each.
     random_state : int, RandomState or None
 
     Attributes
     ----------
-    means_ (K, D), components_ (K, L, D) with orthonormal rows, error_ (mean squared distance of a
-    row), n_iter_.
+    means_ (K, D), components_ (K, L, D) with orthonormal rows, error_ (mean squared distance of
+    rows from their subspaces), n_iter_.
 
     Examples
     --------
@@ -317,7 +317,7 @@ class KSubspaces(_Clusterwise):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X (N, D), each counted `sample_weight` (N,) times."""
+        """Fit to rows X (N, D), each with weight `sample_weight` (N,)."""
         Y, w, rng = self._training_rows(X, sample_weight)
         K, L = self.n_pieces, min(self.n_components, Y.shape[1])
         mean, _, V = weighted_axes(Y, w, L)
@@ -339,12 +339,12 @@ class KSubspaces(_Clusterwise):
         return self
 
     def _suited(self, X: Array) -> tuple[Array, Array]:
-        """Minus squared distances (N, K) from affine subspaces, and coordinates (K, N, L) there."""
+        """Negative squared distances (N, K) from subspaces, and coordinates in them (K, N, L)."""
         away = [X - mean for mean in self.means_]
         H = np.stack([Y @ V.T for Y, V in zip(away, self.loadings_, strict=True)])
         lengths = np.stack([np.square(Y).sum(axis=1) for Y in away], axis=1)
         return np.minimum(np.square(H).sum(axis=2).T - lengths, 0.0), H
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean squared distance of rows from their subspaces, with a minus."""
+        """Negative mean squared distance of rows from their subspaces."""
         return float(self._compared(X)[0].max(axis=1).mean())

@@ -31,40 +31,40 @@ def appca(  # noqa: PLR0913 (the arguments of scanpy.pp.pca and those of a fit)
     Parameters
     ----------
     adata : AnnData, shape (n_obs, n_vars)
-        Usually normalized and log-transformed. Values are centred, and not scaled.
+        Usually normalized and log-transformed. Values are centred but not scaled.
     n_components : int
-        Components available, K.
+        Number of available components, K.
     n_active : int
-        Components that each observation uses, L.
+        Number of components that each observation uses, L.
     layer : str, optional
         Fit this layer instead of ``X``.
     use_rep : str, optional
         Fit this key of ``obsm`` instead, such as "X_pca".
     mask_var : str or ndarray of bool, shape (n_vars,), optional
-        Variables to fit: a column of ``var``, or a mask. By default those marked as highly
-        variable, where they are marked, as in `scanpy.pp.pca`. None takes all.
+        Variables to fit: a column of ``var``, or a mask. By default, the highly variable ones if
+        they are marked, as in `scanpy.pp.pca`. None takes all.
     key_added : str
-        Name of the results; see below.
+        Key of the results; see below.
     sparse : bool
         Store the scores as a sparse matrix; most of them are zero.
     random_state : int
         Seed.
     copy : bool
-        Return a changed copy, and leave `adata` as it is.
+        Return a changed copy, and leave `adata` unchanged.
     **parameters
         Further settings of `appca.AdaptivePPCA`, such as ``noise="feature"``.
 
     Returns
     -------
     AnnData or None
-        The copy, with `copy`. These fields are set:
+        The copy if `copy` is True. These fields are set:
 
         ``obsm["X_appca"]`` : ndarray or csr_matrix, shape (n_obs, n_components)
-            Scores. Zero where an observation does not use a component.
+            Scores; zero if an observation does not use a component.
         ``varm["appca"]`` : ndarray, shape (n_vars, n_components)
-            Loadings. Zero for variables that are not fitted; not set with `use_rep`.
+            Loadings; zero for variables that are not fitted; not set with `use_rep`.
         ``obs["appca_support"]`` : Categorical
-            The components that each observation uses, such as "{1,3}".
+            Support: the components that each observation uses, such as "{1,3}".
         ``obs["appca_probability"]`` : float32
             Posterior probability of that support.
         ``uns["appca"]`` : dict
@@ -74,7 +74,7 @@ def appca(  # noqa: PLR0913 (the arguments of scanpy.pp.pca and those of a fit)
     Raises
     ------
     InputError
-        When a layer, key or column does not exist, or the values are not finite numbers.
+        If a layer, key or column does not exist, or values are not finite numbers.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def appca(  # noqa: PLR0913 (the arguments of scanpy.pp.pca and those of a fit)
 
     adata = adata.copy() if copy else adata
     features = None if use_rep is not None else features_of(adata, mask_var)
-    by_em = parameters.get("inference", "em") in ("em", "hard")  # EM takes sparse matrices
+    by_em = parameters.get("inference", "em") in ("em", "hard")  # EM accepts sparse matrices
     X = values_of(adata, layer, use_rep, features, sparse=by_em)
     model = AdaptivePPCA(n_components, n_active, random_state=random_state, **parameters).fit(X)
     D = X.shape[1]
@@ -117,7 +117,7 @@ def _add(adata: "AnnData", key: str, fit: tuple[Any, ...], *, sparse: bool) -> N
         adata.obsm[name] = csr_matrix(scores) if sparse else np.array(scores)
     for name, loadings in added["varm"].items():
         adata.varm[name] = loadings
-    if key not in added["varm"] and key in adata.varm:  # left by an earlier fit
+    if key not in added["varm"] and key in adata.varm:  # from an earlier fit
         del adata.varm[key]
     adata.uns.update(added["uns"])
     for name, column in added["obs"].items():

@@ -1,4 +1,4 @@
-"""Texts for people: numbers, errors, refusals, and names of missing packages."""
+"""Texts for users: numbers, errors, refusals, and names of missing packages."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-UNKNOWN = "–"  # where there is no number
+UNKNOWN = "–"  # shown if there is no number
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """Return a share in percent: "28%", or "28.5%" with one digit.
+    """Format a share as a percentage: "28%", or "28.5%" with one digit.
 
-    Only none and all are "0%" and "100%"; near them it is "under 0.1%" or so.
+    Only exact values give "0%" and "100%"; values near them give, for example, "under 0.1%".
     """
     if not isfinite(share):
         return UNKNOWN
@@ -30,34 +30,34 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def fixed(value: float, digits: int = 2) -> str:
-    """Return a number with `digits` digits after the point: "−1,234.57"."""
+    """Format a number with `digits` digits after the point: "−1,234.57"."""
     return minus(f"{value:,.{digits}f}") if isfinite(value) else UNKNOWN
 
 
 def nats(value: float) -> str:
-    """Return a log-likelihood: "−1,234.57 nats"."""
+    """Format a log-likelihood: "−1,234.57 nats"."""
     return f"{fixed(value)} nats"
 
 
 def number(value: float) -> str:
-    """Return a number with three digits, such as a residual; large ones without decimals."""
+    """Format a number such as a residual with three digits; large numbers without decimals."""
     return minus(f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}")
 
 
 def signed(value: float) -> str:
-    """Return a number with three digits and its sign, such as a score: "+0.12", "−3.4"."""
+    """Format a number such as a score with three digits and its sign: "+0.12", "−3.4"."""
     return minus(f"{value:+.3g}")
 
 
 def minus(text: str) -> str:
-    """Return a number's text with the sign that print uses; a rounded −0 has none."""
+    """Replace a hyphen by a minus sign; a rounded −0 loses its sign."""
     if text.startswith("-") and not text.strip("-0.,"):
         text = text[1:]
     return text.replace("-", "−")
 
 
 def duration(seconds: float) -> str:
-    """Return a rough time in words: "8 s", "3 min", "2 h"."""
+    """Format an approximate time: "8 s", "3 min", "2 h"."""
     if seconds < 1:
         return "under 1 s"
     if seconds < 90:
@@ -68,25 +68,25 @@ def duration(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """Return a rough estimate in words: "under 1 s", "about 8 s"."""
+    """Format an estimated time: "under 1 s", "about 8 s"."""
     return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
 
 
 def size(n_bytes: float) -> str:
-    """Return a number of bytes in words: "3.1 MB"."""
+    """Format a number of bytes: "3.1 MB"."""
     if n_bytes < 1000:
         return f"{n_bytes:.0f} B"
     power = 1 + (n_bytes >= 1e6) + (n_bytes >= 1e9)
     return f"{n_bytes / 1000**power:.1f} {'kMG'[power - 1]}B"
 
 
-_JOINER = "\u200d"  # between the parts of an emoji; nothing else that is not seen may stay
+_JOINER = "\u200d"  # joins parts of an emoji; the only invisible character allowed
 
 
 def shortened(text: object, limit: int = 40) -> str:
-    """Cut a text from a file to what fits into a sentence, on one line.
+    """Shorten a text from a file so that it fits into a sentence, on one line.
 
-    Signs that are not seen, or that turn the direction of a text, are shown as "�".
+    Invisible characters and characters that change the text direction are shown as "�".
     """
     flat = " ".join(str(text).split())
     return printable(flat if len(flat) <= limit else flat[: limit - 1] + "…")
@@ -98,17 +98,17 @@ def printable(text: str) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """Return "1 row" or "2,000 rows"."""
+    """Format a count: "1 row", "2,000 rows"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def capital(name: str) -> str:
-    """Return a name with its first letter capital, unless it has capitals already: "pH"."""
+    """Capitalize a name unless it has capitals already, such as "pH"."""
     return name[:1].upper() + name[1:] if name == name.lower() else name
 
 
 def is_text(column: np.ndarray) -> bool:
-    """Whether every character of an array's texts exists and can be written as UTF-8."""
+    """Whether all characters of an array's texts are valid and can be encoded as UTF-8."""
     if column.dtype.kind != "U" or not column.size * column.dtype.itemsize:
         return True
     native = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).reshape(-1)
@@ -118,11 +118,11 @@ def is_text(column: np.ndarray) -> bool:
     return not bool(((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any())
 
 
-# for a MemoryError, wherever a person reads of it
+# message for a MemoryError
 TOO_MUCH = "There is not enough memory; use fewer rows or fewer features."
-_NEAR, _LISTED = 3, 6  # names that a refusal offers
+_NEAR, _LISTED = 3, 6  # number of names that a refusal suggests
 _APP = ("brotli", "h5py", "nibabel", "plotly", "pooch", "pymanopt", "streamlit", "umap")
-EXTRAS = {  # package, as it is imported, to the extra of `pip install` that brings it
+EXTRAS = {  # imported package -> extra of `pip install` that contains it
     **dict.fromkeys(_APP, "app"),
     **dict.fromkeys(("pandas", "pyarrow", "python_calamine", "charset_normalizer"), "tables"),
     **dict.fromkeys(("jax", "optax"), "vae"),
@@ -134,9 +134,9 @@ EXTRAS = {  # package, as it is imported, to the extra of `pip install` that bri
 
 
 class InputError(ValueError):
-    """A refusal in one sentence: the input, the rule, and what to do instead.
+    """A refusal in one sentence: the input, the rule, and a remedy.
 
-    `report` is what `appca.data.readers.read` has read of a file before it was refused.
+    `report` has the findings of `appca.data.readers.read` before the file was refused.
     """
 
     def __init__(self, message: str, report: dict[str, Any] | None = None) -> None:
@@ -145,13 +145,13 @@ class InputError(ValueError):
 
 
 def refuse_if(is_broken: object, sentence: str, report: dict[str, Any] | None = None) -> None:
-    """Raise an InputError of one sentence where a rule is broken."""
+    """Raise an InputError of one sentence if a rule is broken."""
     if is_broken:
         raise InputError(sentence, report)
 
 
 class UnknownNameError(InputError):
-    """Refusal of a name; `kind` is the expected kind of thing, such as “column”."""
+    """An unknown name; `kind` is the expected kind, such as “column”."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -163,7 +163,7 @@ def unknown(
 ) -> UnknownNameError:
     """Return “There is no column “hight”; the nearest is “height”, and there are ….”.
 
-    `kind` is "column" or so, `place` such as " in “file.npz”"; `choice` replaces the list of names.
+    `kind` is, for example, "column", `place` " in “file.npz”"; `choice` replaces the list of names.
     """
     names = list(map(str, choices))
     text = str(wanted).casefold()
@@ -180,19 +180,19 @@ def unknown(
 
 
 def listed(names: list[str]) -> str:
-    """Return the first names in quotation marks, and how many more there are."""
+    """List the first names in quotation marks, and count the others."""
     shown = ", ".join(f"“{shortened(name)}”" for name in names[:_LISTED])
     more = len(names) - _LISTED
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 class MissingExtraError(InputError, ImportError):
-    """A package is needed that an extra brings; the message says how to install it."""
+    """A required package is missing; the message says which extra to install."""
 
 
 @contextmanager
 def naming_extra() -> Iterator[None]:
-    """Raise MissingExtraError with the extra that has a package; also a decorator."""
+    """Raise MissingExtraError, naming the extra, if a package is missing; also a decorator."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -211,7 +211,7 @@ ROOM = "free some space, or name another folder in APPCA_HOME"
 
 
 def reason(error: Exception) -> str:
-    """Return in a few words why something could not be read."""
+    """Return a short reason why something could not be read."""
     if isinstance(error, FileNotFoundError):
         return f"{Path(error.filename or '').name or 'a file'} is missing"
     if isinstance(error, KeyError):
@@ -221,19 +221,19 @@ def reason(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there is too little memory"
     why = error.strerror if isinstance(error, OSError) else None
-    first = str(error).partition(". ")[0]  # what a parser advises besides is for programmers
+    first = str(error).partition(". ")[0]  # the rest of a parser's message is for programmers
     return shortened(why or first or "it cannot be read", 120).strip(".")
 
 
 def refused(what: str, error: OSError, remedy: str = ROOM) -> InputError:
     """Return “The run could not be deleted: Read-only file system; check its rights.” or so."""
-    why = error.strerror or reason(error)  # the name of a draft would tell nobody anything
+    why = error.strerror or reason(error)  # no draft's name
     return InputError(f"{what}: {why}; {remedy}.")
 
 
 @contextmanager
 def refusing(what: str, remedy: str = ROOM) -> Iterator[None]:
-    """Turn an OSError into an InputError of one sentence, see `refused`."""
+    """Convert an OSError to an InputError of one sentence, see `refused`."""
     try:
         yield
     except OSError as error:
@@ -241,5 +241,5 @@ def refusing(what: str, remedy: str = ROOM) -> Iterator[None]:
 
 
 def storing(what: str, place: Path, remedy: str = ROOM) -> AbstractContextManager[None]:
-    """Return `refusing` for something, “The run”, that is stored in a place."""
+    """Return `refusing` for an item, such as “The run”, stored at a place."""
     return refusing(f"{what} could not be stored in {place}", remedy)

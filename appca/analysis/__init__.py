@@ -1,1 +1,1 @@
-"""Analyses of a run, in modules named as the pages that show them."""
+"""Analyses of a run; each module is named after the page that shows it."""

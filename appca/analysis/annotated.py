@@ -1,4 +1,4 @@
-"""Annotated data (AnnData) with a fit, which a process with bounded memory adds to a file."""
+"""Write a fit into an annotated data file (AnnData), in a process with bounded memory."""
 
 import io
 import zipfile
@@ -23,11 +23,11 @@ PLAIN = (bool, int, float, str)  # settings that every version of anndata can wr
 
 
 class AnnotatedFit(NamedTuple):
-    """A fit, as a file of annotated data keeps it."""
+    """A fit as stored in an annotated data file."""
 
     run: FittedRun
     params: Mapping[str, Any]  # settings; those with plain values are kept
-    ratio: np.ndarray | None  # (K,) share of variance of the components
+    ratio: np.ndarray | None  # (K,) share of the variance each component explains
 
 
 def additions(
@@ -39,11 +39,11 @@ def additions(
     features: np.ndarray | None,
     names: np.ndarray,
 ) -> dict[str, dict[str, Any]]:
-    """Return what a fit adds under a key, as "appca", to each part of annotated data.
+    """Return the entries that a fit adds to each part of annotated data under a key ("appca").
 
-    `ratio` (K,) is the share of the variance that each component explains; of `params`, settings of
-    the fit, only plain values are kept. `features` (n_vars,) says which variables the D features
-    are, None if they are none; by their `names` (D,) the model finds them again.
+    `ratio` (K,) is the share of the variance that each component explains. Only settings in
+    `params` with plain values are kept. `features` (n_vars,) marks the variables that are the D
+    features, or is None; by their `names` (D,) the model recognizes them.
     """
     varm = {}
     if features is not None:
@@ -84,7 +84,7 @@ def with_fit(name: str, source: File, dataset: Dataset, fit: AnnotatedFit) -> by
         if isinstance(source, (str, Path)) and Path(source).is_dir():
             source = ends.enter_context(annotated.packed(Path(source)))
         files = [(name, source), ("fit.npz", io.BytesIO(npz_of(members)))]
-        # the copy that is changed was laid down first
+        # the copy to change must be the first file
         return work_apart(TASK, lambda at, _: (at / "0").read_bytes(), files, params=params)
 
 
@@ -118,7 +118,7 @@ def add_fit(
             return {}
         import zarr
 
-        folder = place / "store"  # checked zip
+        folder = place / "store"
         with zipfile.ZipFile(path) as archive:
             archive.extractall(folder)
             store = str(folder / annotated.root_of(archive.namelist()))

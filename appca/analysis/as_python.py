@@ -1,4 +1,4 @@
-"""A run as a Python script that makes the same arrays again, to the bit on the same machine."""
+"""A run as a Python script that reproduces its arrays, bit for bit on the same machine."""
 
 from collections.abc import Mapping
 from keyword import iskeyword
@@ -22,9 +22,9 @@ class Recipe(NamedTuple):
     settings: Mapping[str, Any]  # settings of a `RunConfig`
     threads: int  # BLAS threads
     log_likelihood: float  # nats
-    imported: bool = False  # it came in a file: nobody here knows that these settings make it
-    order: tuple[int, ...] = ()  # the row, from 0, that each component has after the fit; () as is
-    signs: tuple[int, ...] = ()  # -1 where the app shows a component turned round; () turns none
+    imported: bool = False  # from a file, so the settings may not reproduce it
+    order: tuple[int, ...] = ()  # index of each component after the fit; () if unchanged
+    signs: tuple[int, ...] = ()  # -1 where the app flips a component's sign; () flips none
 
 
 def script(dataset: Dataset, recipe: Recipe) -> str:
@@ -42,7 +42,7 @@ def script(dataset: Dataset, recipe: Recipe) -> str:
         arranged = f"""
 order, signs = {list(recipe.order)}, {list(recipe.signs)}
 fitted = fitted.arranged(order, signs)  # as the app shows the components"""
-    # a text from a file must not leave the comment
+    # text from a file must not end the comment
     return f"""\
 # Fit {recipe.run}: {recipe.title}, of {shortened(dataset.name, WIDTH)}.
 # {same}
@@ -75,7 +75,7 @@ def _loading(dataset: Dataset) -> tuple[str, str]:
     source, options = kept.get("source"), dict(kept.get("options", {}))
     files = [str(name) for name in kept.get("files", [])]
     if kept.get("left_out") and not kept["left_out"].get("ids"):
-        source, files = "", []  # too many rows were left out to name them here
+        source, files = "", []  # no files if too many rows were left out to list here
     if source in SOURCES:
         usual = {option.name: option.default for option in SOURCES[source].options}
         special = {k: v for k, v in options.items() if k in usual and v != usual[k]}

@@ -15,11 +15,11 @@ from appca.words import naming_extra, refuse_if, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
-ALIKE = 0.95  # least rank correlation with a technical measure that marks a column
+ALIKE = 0.95  # least rank correlation with a technical measure to mark a column
 GAPS = "missing share"  # per row
 USE, SCORE = "use", "score"
-LEAST_ROWS = 5  # rows that use a component, and rows that do not
-NAMED = 2  # most classes named as high, and as low
+LEAST_ROWS = 5  # minimum number of rows that use a component, and of rows that do not
+NAMED = 2  # maximum number of classes named as high, and as low
 SIGNIFICANT = 0.05  # largest q of a proposed name
 _BATCH = re.compile(
     r"(^|[\W_])(batch|plate|lane|run|chip|slide|scanner|site|operator|session)([\W_\d]|$)", re.I
@@ -28,10 +28,10 @@ _TESTED = ["column", "kind", "component", "part", "n"]
 _TESTED += ["effect", "direction", "p", "least", "high", "low"]
 SORTED = "the file is sorted by this column"
 _NEAR = 10  # rows on each side of a change of class
-_BARE = {"yes", "no", "true", "false"}  # classes without meaning unless their column is named
+_BARE = {"yes", "no", "true", "false"}  # mean little without the column's name
 _UNANSWERED = {"-", "?", "na", "n/a", "nan", "none", "null", "missing", "unknown", "no answer"}
 _RESULTS = [*_TESTED[:4], "effect", "direction", "n", "p", "q", "technical", "high", "low"]
-_DRAWN = 1 << 20  # numbers of permuted targets, or of centred rows, that are held at once
+_DRAWN = 1 << 20  # maximum number of values in memory, of permuted targets or centred rows
 
 
 @naming_extra()
@@ -44,7 +44,7 @@ def association(
     n_permutations: int = 999,
     random_state: Any = None,
 ) -> "pd.DataFrame":
-    """Test which columns of a table go with the components of a fitted model.
+    """Test which columns of a table are associated with the components of a fitted model.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ def association(
     X : array-like or data frame, shape (N, D)
         Rows to describe.
     table : data frame, or mapping of str to array-like of shape (N,)
-        Values decide, not dtypes: texts, booleans, categoricals and whole numbers with at most 20
-        different values are classes; texts such as 2026-11-24 are dates. Rows without a value (NaN,
-        NaT, None, masked, empty text) are left out of the tests of that column.
+        Kinds follow from values, not dtypes: texts, booleans, categoricals and whole numbers with
+        at most 20 different values are classes; texts such as 2026-11-24 are dates. Rows without a
+        value (NaN, NaT, None, masked, empty text) are left out of the tests of that column.
     blocks : str or array-like of shape (N,), optional
-        A column of the table, or values, within which rows are exchangeable, such as a batch.
+        A column of the table, or values. Rows are permuted only within a block, such as a batch.
     n_permutations : int
         Permutations per test. Up to ten times as many are drawn until 20 reach the observed value.
         If none does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009), bounded
@@ -72,16 +72,16 @@ def association(
         `effect`, from 0 to 1; `direction`: "rises", "falls", or the classes with more users or
         higher scores (a tuple in `high`) and with fewer or lower ones (`low`); `n` rows; `p`, by
         permutation of the rows, and `q`, corrected for all tests (Benjamini and Hochberg, 1995);
-        `technical`, why a column may stem from the measurement, or an empty text. A column of
+        `technical`, the reason to suspect a measurement artefact, or an empty text. A column of
         classes that sorts the rows is not marked if an association remains where classes change.
 
         ``attrs["left_out"]`` names columns that could not be tested, ``attrs["least_q"]`` is the
-        least q that a single effect could have: at 5% or more, no conclusion is possible.
+        smallest q possible for a single effect: at 5% or more, no conclusion is possible.
 
     Raises
     ------
     InputError
-        When the table or the blocks differ from X in their number of rows, two columns share a
+        When the table or the blocks have another number of rows than X, two columns share a
         name, or the column of blocks is not in the table.
 
     Examples
@@ -102,7 +102,7 @@ def association(
 
 
 def measures_of_rows(X: Any) -> dict[str, np.ndarray]:
-    """Return measures (N,) of rows X (N, D) that may stem from the measurement; NaN is missing."""
+    """Return measures (N,) of rows X (N, D) that may be measurement artefacts; NaN is missing."""
     sparse = hasattr(X, "tocsr")
     sums = np.asarray(X.sum(axis=1) if sparse else np.nansum(X, axis=1), dtype=float).ravel()
     measures = {"row sum": sums, "row order": np.arange(len(sums), dtype=float)}
@@ -132,7 +132,7 @@ def associated(
     codes = np.zeros(n) if blocks is None else frames.column_of("blocks", blocks).values
     msg = f"blocks must have one value per row, {n:,}; got shape {codes.shape}."
     refuse_if(codes.shape != (n,), msg)
-    codes = np.unique(codes, return_inverse=True)[1]  # NaN is a block, too
+    codes = np.unique(codes, return_inverse=True)[1]  # missing values are one more block
     columns, left_out = frames.columns_of(named, n)
     by_gaps: dict[bytes, list[frames.TableColumn]] = {}
     for column in columns:
@@ -175,7 +175,7 @@ def associated(
 
 
 def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -> str:
-    """Return why a column may stem from the measurement; empty if nothing suggests it."""
+    """Return why a column may be a measurement artefact; empty if nothing suggests it."""
     from scipy.stats import spearmanr
 
     for name, measure in measures.items():
@@ -184,7 +184,7 @@ def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -
         n_levels, n_measured = len(np.unique(values)), len(np.unique(measured))
         if min(n_levels, n_measured) < 2:
             continue
-        if column.kind == "class":  # the order of the measure keeps every class together
+        if column.kind == "class":  # sorting by the measure keeps every class contiguous
             changes = np.count_nonzero(np.diff(values[np.argsort(measured, kind="stable")]))
             alike = changes == n_levels - 1 and n_measured >= n_levels
         else:
@@ -217,7 +217,7 @@ def _tested(
         ranks = rankdata(x)
         return np.asarray(ranks - (np.bincount(blocks, ranks) / np.bincount(blocks))[blocks])
 
-    def log_ties(x: np.ndarray) -> float:  # log number of orders of rows that change no value
+    def log_ties(x: np.ndarray) -> float:  # log number of distinct orders of x, from its ties
         levels, codes = np.unique(x, return_inverse=True)
         return float(gammaln(np.bincount(blocks * len(levels) + codes) + 1).sum())
 
@@ -241,7 +241,7 @@ def _tested(
     a = int(np.clip(_DRAWN // T.size, 1, 1024 // b))
 
     def draw(m: int, tests: np.ndarray) -> np.ndarray:
-        # each order of targets with each order of parts: uniform and pairwise independent
+        # pair each order of targets with each order of parts: uniform, pairwise independent
         (some, k), (few, c) = (np.unique(x, return_inverse=True) for x in np.divmod(tests, C))
         kept = np.isin(of, few)
         orders = np.tile(np.arange(n), (b - (-m // b), 1))
@@ -277,17 +277,17 @@ def _ends(
     order = np.lexsort((counts, (products / np.sqrt(counts)).round(9)))
     sums = np.concatenate([[0.0], np.cumsum(ordered)])[np.cumsum(counts[order])]
     most = float((np.diff(sums, prepend=0.0) ** 2 / counts[order]).sum())
-    z = products * np.sqrt(X.shape[1] - 1)  # standard errors from the mean
+    z = products * np.sqrt(X.shape[1] - 1)  # distance from the mean in standard errors
     far = max(np.abs(z).max() / 2, ROUNDING)
-    order = np.lexsort((X.argmax(axis=1), -z.round(9)))  # ties by the first row of a class
+    order = np.lexsort((X.argmax(axis=1), -z.round(9)))  # ties: class with the first row
     high = tuple(names[c] for c in order[:NAMED] if z[c] >= far)
     return most, high, tuple(names[c] for c in order[::-1][:NAMED] if z[c] <= -far)
 
 
 def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
-    """Propose names for components, counted from 1, from significant columns; none technical.
+    """Propose names for components, counted from 1, from significant, non-technical columns.
 
-    Missing answers name no component, and components that follow gaps more closely get no name.
+    Missing values give no name. A component that is closer to missing values gets no name either.
     """
     names: dict[int, str] = {}
     telling = tests[tests["q"] < SIGNIFICANT]
@@ -298,7 +298,7 @@ def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
             continue
         if direction == "falls":
             name = f"low {name}"
-        elif direction != "rises":  # 7 and yes mean little alone
+        elif direction != "rises":  # values such as 7 or yes mean little without the column
             name = f"{name} {first}" if len(first) in (1, 2) or first.lower() in _BARE else first
         if test["component"] not in names and name and name not in names.values():
             names[test["component"]] = name
@@ -327,15 +327,15 @@ def variance_by(
     classes : array-like of shape (N,), optional
         One class per row; rows without a class are left out.
     blocks : mapping of str to sequence of int, optional
-        Columns of X by the name of their block, no column in two of them.
+        Columns of X by the name of their block; blocks must not overlap.
 
     Returns
     -------
     DataFrame
-        One row for each `class`, `block` and `component` (counted from 1; 0 is what no component
-        explains) with its `share` of the squared distance of the class's rows from the model's mean
-        within the block. Shares of a class and block add up to 1; a negative share makes the
-        reconstruction worse.
+        One row for each `class`, `block` and `component` (counted from 1; 0 is the unexplained
+        rest), with its `share` of the squared distance of the class's rows from the model's mean
+        within the block. Shares of a class and block add up to 1. A negative share means that the
+        component makes the reconstruction worse.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Separate a recording into components, in space and time."""
+"""Analyse the components of a brain recording in space and time."""
 
 import math
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ import numpy as np
 
 from appca.data.brain import Event, cleaned, drift
 
-LENGTH = 32.0  # seconds after which blood has forgotten
-_FINE = 0.1  # seconds, at most, of the grid that events are laid on
+LENGTH = 32.0  # seconds until the blood response is over
+_FINE = 0.1  # seconds; maximum step of the grid for events
 OVERLAP = "dice", "energy_inside", "on", "on_inside"
 FAMILY_WISE = 0.05  # probability of any false voxel in the reference map
 
@@ -25,10 +25,10 @@ class Reference(NamedTuple):
 def stimulus(
     events: Sequence[Event], n_volumes: int, repetition: float, shift: float = 0.0
 ) -> np.ndarray:
-    """Convolve events, `shift` seconds later, with the response; return blood's course (T,).
+    """Convolve events, `shift` seconds later, with the blood response; return a course (T,).
 
-    An event without duration counts as a moment. The response is the canonical one (Friston et al.
-    1998; SPM), brought to sum 1: a gamma density of shape 6 less a sixth of one of shape 16.
+    An event without duration is an impulse. The response is the canonical one (Friston et al.
+    1998; SPM), scaled to sum 1: a gamma density of shape 6 minus a sixth of one of shape 16.
     """
     fine = math.ceil(repetition / _FINE)
     step = repetition / fine
@@ -43,19 +43,19 @@ def stimulus(
 
 
 def unit(course: np.ndarray) -> np.ndarray:
-    """Take the drift out of time courses (..., T) and bring each to length 1."""
+    """Remove the drift from time courses (..., T) and scale each to length 1."""
     trend = drift(course.shape[-1])
     left = course - (course @ trend) @ trend.T
     length = np.linalg.norm(left, axis=-1, keepdims=True)
-    # a pure drift leaves rounding errors, not a time course
+    # removing a pure drift leaves only rounding errors
     real = length > 1e-9 * np.linalg.norm(course, axis=-1, keepdims=True)
     return np.asarray(np.divide(left, length, out=np.zeros_like(left), where=real))
 
 
 def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
-    """Share of all T circular shifts of a stimulus `raw` (T,) that are met as well as itself.
+    """Share of all T circular shifts of a stimulus `raw` (T,) that correlate as well as `raw`.
 
-    That is by the best of the courses (K, T) of length 1, in |r|. `raw` has its drift.
+    The correlation is the largest |r| of the courses (K, T) of length 1. `raw` has its drift.
     """
     turned = unit(np.stack([np.roll(raw, shift) for shift in range(len(raw))]))
     best = np.abs(turned @ courses.T).max(axis=1)
@@ -63,11 +63,11 @@ def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
 
 
 def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
-    """Fit drift and stimulus (T,) to every voxel of series (V, T), and test the stimulus.
+    """Fit drift and stimulus (T,) to every voxel of series (V, T), and test the stimulus effect.
 
-    With rho, in steps of 1/100, the first-order autoregression of the residuals of least squares,
-    rows t become x(t) - rho x(t - 1) and are fitted again, as by nilearn's `run_glm`. Voxels are
-    active above the one-sided threshold of Bonferroni's rule at 5%.
+    Rho is the first-order autocorrelation of the least-squares residuals, in steps of 1/100.
+    Rows become x(t) - rho x(t - 1) and are fitted again, as in nilearn's `run_glm`. Voxels are
+    active above the one-sided 5% threshold with Bonferroni's correction.
     """
     from scipy.stats import t as student
 
@@ -94,9 +94,9 @@ def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
 def place(values: np.ndarray, active: np.ndarray) -> dict[str, float]:
     """Compare a component's map (V,), positive with the stimulus, with the active voxels (V,).
 
-    `dice` is of the strongest voxels, as many as are active, and the active ones; `energy_inside`
-    the share of the map's squares at active voxels; `on` and `on_inside` the shares of all and of
-    active voxels with a value other than zero. Shares of nothing are 0.
+    `dice` compares the active voxels with as many of the strongest voxels. `energy_inside` is the
+    share of the map's squares at active voxels. `on` and `on_inside` are the shares of all and of
+    active voxels with a nonzero value. Shares of an empty set are 0.
     """
 
     def share(flags: np.ndarray) -> float:
@@ -110,13 +110,13 @@ def place(values: np.ndarray, active: np.ndarray) -> dict[str, float]:
 
 
 def phase_randomised(rng: np.random.Generator, series: np.ndarray) -> np.ndarray:
-    """Give every frequency of every voxel in series (V, T) a random phase; return float32, cleaned.
+    """Randomise the phases of every voxel in series (V, T); return detrended float32.
 
-    Each voxel keeps its spectrum; what voxels have in common is lost.
+    Each voxel keeps its spectrum; correlations between voxels are lost.
     """
     T = series.shape[1]
     spectrum = np.fft.rfft(series, axis=1)
-    free = slice(1, (T + 1) // 2)  # the mean and, for even T, the last frequency are real
+    free = slice(1, (T + 1) // 2)  # the mean and, for even T, the last frequency have no phase
     turns = rng.random(spectrum[:, free].shape, dtype=np.float32)
     spectrum[:, free] = np.abs(spectrum[:, free]) * np.exp(2j * np.pi * turns)
     return cleaned(np.fft.irfft(spectrum, T, axis=1))

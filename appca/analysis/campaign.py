@@ -1,6 +1,6 @@
-"""Campaigns: series of measurements that are stored one by one and can go on after a stop.
+"""Campaigns: series of measurements that are stored one by one and can be resumed.
 
-The settings of a campaign name its journal, which pages read while a job measures.
+The settings of a campaign identify its journal, which pages read while a job measures.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,19 +17,19 @@ from appca.data.dataset import Dataset
 from appca.storage.identity import Recorded
 from appca.storage.journal import JournalStore, Record
 
-MOST_ROWS = 6000  # a campaign looks at a sample of more rows, unless it is asked for more
+MOST_ROWS = 6000  # default size of the random sample of rows
 Report = Callable[[float], object]
-Step = tuple[Any, ...]  # numbers and texts, with which the record of a measurement begins
+Step = tuple[Any, ...]  # numbers and texts at the start of a measurement's record
 Measure = Callable[[Step, Report], Record]
 
 
 class Campaign(Recorded):
-    """Base of the settings of a campaign, which decide all its numbers.
+    """Base of the settings of a campaign, which determine all its numbers.
 
-    Subclasses say which `steps` there are, in the order of measuring, and how one is measured.
+    Subclasses define the `steps`, in the order of measuring, and how to measure one.
     """
 
-    folder: ClassVar[str]  # below the home
+    folder: ClassVar[str]  # relative to the home
     dataset: str
 
     def steps(self) -> list[Step]:
@@ -37,7 +37,7 @@ class Campaign(Recorded):
         raise NotImplementedError
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return what measures a step; it reports the share done of the step."""
+        """Return a function that measures a step and reports its progress."""
         raise NotImplementedError
 
     def complete(
@@ -47,9 +47,9 @@ class Campaign(Recorded):
         report: Callable[[int, float], object] = lambda _place, _share: None,
         most: int | None = None,
     ) -> None:
-        """Measure the steps that the journal lacks, or those of the first `most`.
+        """Measure the steps that are missing in the journal, or only those of the first `most`.
 
-        `report` gets the place of a step and the share of it that is done.
+        `report` gets the index of a step and the fraction of it that is done.
         """
         done, steps, journal = self.records(home), self.steps()[:most], self.journal(home)
         places = [place for place, step in enumerate(steps) if step not in done]
@@ -63,7 +63,7 @@ class Campaign(Recorded):
             journal.append(self.id, [*steps[place], *measured])
 
     def records(self, home: Path) -> dict[Step, Record]:
-        """Return the measurements so far, step to the rest of its record."""
+        """Return the measurements so far: step to the rest of its record."""
         width = len(self.steps()[0])
         records = self.journal(home).records(self.id)
         return {tuple(record[:width]): record[width:] for record in records}
@@ -75,7 +75,7 @@ class Campaign(Recorded):
 
     @classmethod
     def earlier(cls, home: Path, first: str | None = None) -> Iterator[Self]:
-        """Return the campaigns in this home: the one with the id `first`, then the latest."""
+        """Return the campaigns in this home: the one with the id `first`, then the latest ones."""
         store = cls.journal(home)
         for name in filter(None, [first, *store.names()]):
             with suppress(ValueError, TypeError, KeyError, AttributeError):
@@ -94,12 +94,12 @@ class FitCampaign(Campaign, OfModel):
     parameters: dict[str, Any]
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return for every step settings and rows of the fit it makes, and how many such fits."""
+        """Return the settings, number of rows and relative cost of the fits of every step."""
         return [({}, min(n_rows, MOST_ROWS), 1.0) for _ in self.steps()]
 
 
 def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
-    """Return the rows that are used, ascending: all, or a random sample of `max_rows`."""
+    """Return the rows to use, ascending: all, or a random sample of `max_rows`."""
     if n_rows <= max_rows:
         return np.arange(n_rows)
     drawn = np.random.default_rng(random_state).permutation(n_rows)[:max_rows]

@@ -19,9 +19,9 @@ from appca.models.settings import MODELS as ALL_MODELS
 from appca.storage.journal import Record
 from appca.words import fixed, refuse_if
 
-MODELS = ("aPPCA", "aFA")  # with an exact held-out likelihood
+MODELS = ("aPPCA", "aFA")  # models with an exact held-out likelihood
 MOST_CELLS = 600
-_SEED_STEP = 1000  # keeps seeds of repeats apart from seeds chosen by hand
+_SEED_STEP = 1000  # separates the seeds of repeats from seeds chosen by hand
 
 Cell = tuple[int, int]  # K, L
 Floats = np.ndarray
@@ -31,8 +31,8 @@ Floats = np.ndarray
 class GridConfig(FitCampaign):
     """Settings of a grid over K and L; InputError for invalid values or too many cells.
 
-    `parameters` are keywords of the estimator, all but K and L; cells with L > K are left out. Of
-    more rows than `max_rows` a random sample is used.
+    `parameters` are keywords of the estimator except K and L; cells with L > K are left out. A
+    random sample of `max_rows` rows is used if there are more.
     """
 
     folder: ClassVar[str] = "grids"
@@ -68,7 +68,7 @@ class GridConfig(FitCampaign):
         return tuple((k, L) for k, L in every if k >= L and can.is_exact(k, L))
 
     def steps(self) -> list[Step]:
-        """Return every (K, L, fold): PPCA with each K and L first, then by K and by L."""
+        """Return every (K, L, fold): PPCA of each size K and L first, then by K and by L."""
         ppca = {(q, q) for cell in self.cells for q in cell}
         order = [*sorted(ppca), *(cell for cell in self.cells if cell not in ppca)]
         return [(*cell, fold) for cell in order for fold in range(self.n_folds)]
@@ -104,9 +104,9 @@ class GridConfig(FitCampaign):
 
 
 def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Deal the rows in use to folds, shuffled: ascending training and held-out rows of each.
+    """Split the rows in use into shuffled folds: ascending training and held-out rows of each.
 
-    Raises InputError when a fold has fewer than two rows to learn from, or none to test on.
+    Raises InputError when a fold has fewer than two training rows, or no held-out row.
     """
     rows = sample_of(n_rows, max_rows, 0)
     refuse_if(
@@ -146,13 +146,13 @@ def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
 
 
 def over_folds(values: Floats) -> tuple[Floats, Floats]:
-    """Return mean and standard error over folds, the last axis; one degree less than folds."""
+    """Return mean and standard error (ddof=1) over folds, the last axis."""
     n_folds = values.shape[-1]
     return values.mean(axis=-1), values.std(axis=-1, ddof=1) / np.sqrt(n_folds)
 
 
 def near(log_likelihood: Floats) -> np.ndarray:
-    """Return (...) bool: the best cell of (..., fold) and all within a standard error of it.
+    """Return (...) bool: the best cell of (..., fold) and all within one standard error of it.
 
     Cells are compared fold by fold.
     """
@@ -161,13 +161,13 @@ def near(log_likelihood: Floats) -> np.ndarray:
         return np.zeros(means.shape, dtype=bool)
     best = np.unravel_index(np.nanargmax(means), means.shape)
     behind, error = over_folds(log_likelihood[best] - log_likelihood)
-    return np.asarray(behind <= error)  # NaN compares as False; 0 <= 0 at the best itself
+    return np.asarray(behind <= error)  # NaN compares as False; the best cell itself has 0 <= 0
 
 
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
-    """Log-likelihood of a cell over that of PPCA with L components, and the share it closes.
+    """Gain of a cell in log-likelihood over PPCA with L components, and as a share of a gap.
 
-    The share is of the gap between PPCA with L and with K components, NaN if there is none; both
+    The gap is between PPCA with L and with K components; the share is NaN if there is none. Both
     are NaN if the baseline is not measured.
     """
     K, L = cell
@@ -178,9 +178,9 @@ def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
 
 
 def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
-    """Return the place of the point farthest above the straight line between the ends.
+    """Return the index of the point farthest above the straight line between the end points.
 
-    The sizes ascend. It is the last place if no point is above the line.
+    `sizes` ascends. The index is the last one if no point is above the line.
     """
     share = (sizes - sizes[0]) / max(sizes[-1] - sizes[0], 1)
     above = values - (values[0] + share * (values[-1] - values[0]))
@@ -189,18 +189,18 @@ def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
 
 
 class Suggestion(NamedTuple):
-    """The K and L to try, and why in a sentence."""
+    """The suggested K and L, and the reason in a sentence."""
 
     cell: Cell
     reason: str
 
 
 def advise(grid: GridTable, n_active: int) -> Suggestion | None:
-    """Return the sizes to try, and why; None while no cell is measured.
+    """Return the suggested K and L with the reason; None while no cell is measured.
 
-    If the best cell is inside the grid, they are the smallest L, then K, within one standard error
-    of it. At an edge of the grid L is `n_active`, else 2 or the smallest value, and K is at the
-    elbow of its curve up to the smallest K that is as good as its best.
+    If the best cell is inside the grid, take the smallest L, then K, within one standard error
+    of it. At an edge of the grid, L is `n_active`, else 2 or the smallest value, and K is at the
+    elbow of its curve, which ends at the smallest K as good as the best.
     """
     as_good = near(grid.log_likelihood)
     if not as_good.any():
@@ -228,9 +228,9 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
 
 
 class Stability(NamedTuple):
-    """Fits to random halves of the rows; gains of the fit in held-out nats per row."""
+    """Fits to random halves of the rows; gains are in held-out nats per row."""
 
-    cosines: Floats  # (repeat, K) absolute cosine to the fit to all rows
+    cosines: Floats  # (repeat, K) absolute cosine with the components of the fit to all rows
     over_ppca: Floats  # (repeat, 2) gain over PPCA with L components, standard error; NaN if L = K
     larger: Floats  # (repeat, 2) gain of L + 1 over L, standard error; NaN without such a fit
 
@@ -239,8 +239,8 @@ class Stability(NamedTuple):
 class StabilityConfig(FitCampaign):
     """Settings of fits to random halves of the rows; InputError for invalid values.
 
-    Components are matched with those of a fit to all rows by |cos|. On the other half a fit is
-    compared with PPCA with L components and with L + 1. A sample replaces many rows, as in a grid.
+    Components are matched with those of a fit to all rows by |cos|. Each fit is compared with
+    PPCA with L components and with L + 1 on the other half. Large data are sampled, as in a grid.
     """
 
     folder: ClassVar[str] = "stability"

@@ -1,9 +1,9 @@
 """Compare fits: matched components, variants of adaptive PPCA, rival methods, hidden cells.
 
 All methods are fitted to the same rows and features and scored on the same held-out rows, so that
-differences, taken row by row, have a standard error. Features with less than 5% of the mean
-variance, or whose variance rests on fewer than two rows, are left out for all: there a noise
-variance per feature makes a density arbitrarily large.
+paired differences have a standard error. A feature is left out for all methods if it has less than
+5% of the mean variance, or its variance depends on fewer than two rows: with a noise variance per
+feature, such a feature makes a density arbitrarily large.
 """
 
 import tempfile
@@ -71,8 +71,8 @@ PIECES = (1, 2, 4, 8, 16, 32)
 class Split(NamedTuple):
     """Training and test rows of all methods."""
 
-    train: np.ndarray  # (n, D) preprocessed
-    test: np.ndarray  # (m, D) with the same preprocessing
+    train: np.ndarray  # (n, D), preprocessed
+    test: np.ndarray  # (m, D), with the same preprocessing
     dataset: Dataset  # the n training rows before preprocessing
     preprocessing: dict[str, Any]
 
@@ -80,25 +80,25 @@ class Split(NamedTuple):
 class RivalProjection(NamedTuple):
     """Scores and held-out results of a method."""
 
-    scores: np.ndarray  # (n, q) of the rows it was fitted to
+    scores: np.ndarray  # (n, q) of the training rows
     seconds: float  # fit and projection
-    log_likelihood: np.ndarray | None = None  # (m,) nats, of the rows held out
-    reconstruction: np.ndarray | None = None  # (m, D) of the rows held out
+    log_likelihood: np.ndarray | None = None  # (m,) nats of the held-out rows
+    reconstruction: np.ndarray | None = None  # (m, D) of the held-out rows
     note: str = ""  # a caveat to show
     n_parameters: int = 0  # free parameters; 0 if not counted
-    at_floor: float = 0.0  # share of the noise variances that ended at their floor
+    at_floor: float = 0.0  # share of the noise variances at their floor
 
 
 @dataclass
 class Cap:
-    """A time limit that starts when it is made, and a progress callback."""
+    """A time limit that starts when it is created, and a progress callback."""
 
     seconds: float
     report: Report = lambda _share: None
     began: float = field(default_factory=time.perf_counter)
 
     def passed(self) -> float:
-        """Return the seconds since the beginning."""
+        """Return the seconds since the start."""
         return time.perf_counter() - self.began
 
     def over(self) -> bool:
@@ -111,7 +111,7 @@ Method = Callable[[Split, Cap], RivalProjection]
 
 
 def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> RivalProjection:
-    """Fit one of this package's estimators, stopping at the time limit."""
+    """Fit an estimator of this package; it stops at the time limit."""
     stopped = False
 
     def callback(_progress: object) -> None:
@@ -151,7 +151,7 @@ def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
 
 def _moments(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Variance (D,) of each feature, and its effective number of rows: N / kurtosis."""
-    squares = (np.square(y - y.mean(dtype=np.float64)) for y in Y.T)  # a feature at a time
+    squares = (np.square(y - y.mean(dtype=np.float64)) for y in Y.T)  # saves memory
     power, fourth = np.array([(y.sum(), y @ y) for y in squares]).T
     return power / len(Y), np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
 
@@ -203,9 +203,9 @@ def mixture(pieces: int, n_components: int, split: Split, cap: Cap, **kind: Any)
 
 
 def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
-    """Fit scikit-learn's GaussianMixture, "diag" or "full"; BIC chooses the number of clusters.
+    """Fit scikit-learn's GaussianMixture, "diag" or "full"; BIC selects the number of clusters.
 
-    Raises ValueError when a full covariance has too few rows.
+    Raises ValueError if there are too few rows for a full covariance.
     """
     from sklearn.mixture import GaussianMixture
 
@@ -259,7 +259,7 @@ def log_density(
 ) -> np.ndarray:
     """Log density (m,), nats, of rows Y (m, D) under y ~ N(mean, W'W + diag(noise)).
 
-    `loadings` are W (q, D), `mean` and the variances `noise` (D,). No D x D matrix is made.
+    `loadings` are W (q, D), `mean` and the variances `noise` (D,). No D x D matrix is built.
     """
     W = loadings.astype(np.float64) / np.sqrt(noise)
     Z = (Y.astype(np.float64) - mean) / np.sqrt(noise)
@@ -275,13 +275,13 @@ LEAST_ROWS = 20
 HELD_OUT = 0.3
 LEAST_VARIANCE = 0.05  # share of the mean variance
 LEAST_VARYING = 2.001  # least N / kurtosis of a feature
-SECONDS = 120.0  # per method; fits stop early where they can
+SECONDS = 120.0  # per method; fits that can stop early do
 CLEAR = 2.0  # standard errors of the paired difference
 MOST_LOST = 100.0  # nats on a single row; a method that loses more is named
-OUTLYING = 10.0  # times the mean absolute difference: an outlying loss
+OUTLYING = 10.0  # factor of the mean absolute difference above which a loss is an outlier
 MOST_AT_FLOOR = 0.2  # share of noise variances at the floor
 PAPER, ROW_SCALES = "paper", "scale"  # variants: no extension, and row scales alone
-SWITCHES: dict[str, dict[str, str]] = {  # each extension of the paper's model, and its setting
+SWITCHES: dict[str, dict[str, str]] = {  # each extension of the paper's model with its setting
     "noise": {"noise": "feature"},
     "scale": {"row_scale": "learned"},
     "number": {"n_active": "learned"},
@@ -290,7 +290,7 @@ _CHOICES = product((False, True), repeat=len(SWITCHES))
 VARIANTS = tuple(
     sorted(
         ("+".join(compress(SWITCHES, chosen)) or PAPER for chosen in _CHOICES),
-        key=lambda name: name not in (PAPER, ROW_SCALES),  # compared alone beside a first picture
+        key=lambda name: name not in (PAPER, ROW_SCALES),  # for a first picture
     )
 )
 MIXTURES: dict[str, dict[str, Any]] = {  # settings of `MixtureOfFactorAnalysers`
@@ -314,7 +314,7 @@ class Ranked(NamedTuple):
 
     @property
     def flaws(self) -> list[str]:
-        """Reasons to distrust its number, in words."""
+        """Reasons to distrust its result, in words."""
         share = percent(self.fit.at_floor, 1 if self.fit.at_floor < 0.1 else 0)
         flaws = {
             f"{share} of noise variances at their floor": self.fit.at_floor > 0,
@@ -325,7 +325,7 @@ class Ranked(NamedTuple):
 
     @property
     def is_reliable(self) -> bool:
-        """Whether few noise variances are at their floor and no row alone decides the mean."""
+        """Whether few noise variances are at their floor and no single row determines the mean."""
         outlying = self.lost > max(MOST_LOST, OUTLYING * self.usual)
         return self.fit.at_floor <= MOST_AT_FLOOR and not outlying
 
@@ -336,12 +336,12 @@ class ModelAdvice(NamedTuple):
     chosen: Ranked
     is_best: bool  # two standard errors above every other variant
     rival: Ranked | None  # the best rival
-    lead: float  # over the rival, nats per row
+    lead: float  # ahead of the rival, nats per row
     lead_error: float
 
 
 def variant_settings(key: str, n_active: int) -> dict[str, Any]:
-    """Return the settings of `AdaptivePPCA` that make a variant."""
+    """Return the settings of `AdaptivePPCA` for a variant."""
     settings: dict[str, Any] = {"noise": "shared", "row_scale": "none", "n_active": n_active}
     for name in key.split("+"):
         settings |= SWITCHES.get(name, {})
@@ -367,7 +367,7 @@ class ModelsConfig(FitCampaign):
         return [(key,) for key in METHODS]
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return settings and rows of every fit; a rival takes half as long as a variant."""
+        """Return settings and rows of every fit; a rival counts as half a variant."""
         rows, K = min(n_rows, MOST_ROWS), {"n_components": self.n_components}
         variants = [K | variant_settings(key, self.n_active) for key in VARIANTS]
         weights = [1.0 if key in VARIANTS else 0.5 for key in METHODS]
@@ -415,7 +415,7 @@ class ModelsConfig(FitCampaign):
 
 
 def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
-    """Draw the rows, hold out three in ten, and drop features that hardly vary.
+    """Draw the rows, hold out 30%, and drop features that hardly vary.
 
     Raises InputError when there are too few rows, or too few features vary.
     """
@@ -454,15 +454,15 @@ def ranked_models(fits: dict[str, RivalProjection]) -> list[Ranked]:
 
 
 def difference(first: RivalProjection, second: RivalProjection) -> tuple[float, float]:
-    """Return the mean of the rows' differences in log-likelihood, and its standard error."""
+    """Return the mean paired difference in log-likelihood, and its standard error."""
     gaps = np.asarray(first.log_likelihood) - np.asarray(second.log_likelihood)
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
 
 
 def prefers_row_scales(fits: dict[str, RivalProjection]) -> bool:
-    """Whether row scales are better than the paper's model, by `CLEAR` standard errors.
+    """Whether row scales are better than the paper's model by `CLEAR` standard errors.
 
-    False as well where that cannot be concluded: a fit was stopped, or its number is not reliable.
+    False if that cannot be concluded because a fit was stopped or its result is not reliable.
     """
     line = next((line for line in ranked_models(fits) if line.key == ROW_SCALES), None)
     if line is None or any("stopped" in fits[key].note for key in (PAPER, ROW_SCALES)):
@@ -474,8 +474,8 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     """Return the recommended variant, a reliable one if possible.
 
     A variant counts as equal to the best if the paired difference is within two standard errors.
-    Among equals, the paper's model comes first, then row scales alone, then the fewest parameters.
-    None before a variant has been measured.
+    Equal variants are ranked: the paper's model, row scales alone, then the fewest parameters.
+    Returns None until a variant has been measured.
     """
     variants = [line for line in lines if line.key in VARIANTS]
     variants = [line for line in variants if line.is_reliable] or variants
@@ -490,9 +490,9 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     return ModelAdvice(chosen, len(level) == 1, rival, lead, error)
 
 
-# The test on hidden cells hides some observed cells besides the missing ones. Models are
-# fitted around both, and their predictions are compared with the truth in units after
-# preprocessing, which is learned without the hidden cells.
+# The test on hidden cells hides some observed cells in addition to the missing ones. Models are
+# fitted without both, and predictions of the hidden cells are compared with the truth in
+# preprocessed units; the preprocessing is learned without the hidden cells.
 SHARE, REPEATS = 0.05, 3  # share of observed cells hidden in each repeat
 MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
 RIDGE, NEAR = "ridge", "near"
@@ -502,7 +502,7 @@ FILLED_AGAIN = 3  # iterations of ridge imputation
 
 @dataclass(frozen=True, eq=False)
 class MaskedConfig(FitCampaign):
-    """Settings of a test on hidden cells; n_components = n_active tests PPCA."""
+    """Settings of a test on hidden cells; PPCA if n_components = n_active."""
 
     folder: ClassVar[str] = "masked"
     around_gaps: ClassVar[bool] = True
@@ -527,7 +527,7 @@ class MaskedConfig(FitCampaign):
     def measuring(self, dataset: Dataset) -> Measure:
         """Return a function that hides and predicts cells, and returns the error and their number.
 
-        Raises InputError when the preprocessing needs complete rows.
+        Raises InputError if the preprocessing needs complete rows.
         """
         rows = sample_of(dataset.n_rows, MOST_MASKED, 0)
         X = dataset.X[rows]
@@ -550,16 +550,16 @@ class MaskedConfig(FitCampaign):
         return measure_step
 
     def errors(self, home: Path) -> dict[str, np.ndarray]:
-        """Return the errors so far: method to (repeat,) root mean squares, where there are any."""
+        """Return the errors so far: method to root mean squares (repeat,), without empty ones."""
         records = sorted(self.records(home).items())
         errors = {key: [of[0] for step, of in records if step[1] == key] for key in self.methods}
         return {method: np.array(values) for method, values in errors.items() if values}
 
 
 def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Choose a share of the observed cells (N, D) at random to be hidden, (N, D) bool.
+    """Choose a random share of the observed cells (N, D) to hide, (N, D) bool.
 
-    Every column keeps at least two observed cells, so that none loses its scale.
+    Every column keeps at least two observed cells, so that its scale is defined.
     """
     cells = np.flatnonzero(observed)
     hidden = np.zeros(observed.shape, dtype=bool)
@@ -571,8 +571,8 @@ def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
 def filled_in(method: str, Y: np.ndarray, config: MaskedConfig) -> np.ndarray:
     """Impute the missing cells (NaN) of Y (N, D).
 
-    Ridge predicts each column from all others, with the penalty of Ledoit and Wolf: with P the
-    inverse of the covariance, column j given the others has the coefficients -P[j] / P[j, j].
+    Ridge predicts each column from all others, with the Ledoit-Wolf penalty: with P the inverse
+    of the covariance, the regression of column j on the others has coefficients -P[j] / P[j, j].
     """
     from sklearn.covariance import LedoitWolf
     from sklearn.impute import KNNImputer

@@ -1,4 +1,4 @@
-"""Components of a run and the subspaces they span: names, shapes, uses, shares of variance."""
+"""Components of a run and the subspaces they span: names, images, use, shares of variance."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -11,36 +11,36 @@ from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 
 Floats = NDArray[np.float64]
 
-# Mean |cos| to the reference. A quarter turn away it is 0; at 0.95 draws lie within some 18 degrees
-# of the reference, at 0.8 within some 37.
+# Mean |cos| with the reference. At 0.95, draws are within about 18 degrees of the reference, at
+# 0.8 within about 37.
 IDENTIFIED, ROUGHLY = 0.95, 0.8
-USUAL = 0.5  # least share of draws of a component
-MOST_DRAWS = 2000  # in all chains together
+USUAL = 0.5  # minimum share of draws that contain a component
+MOST_DRAWS = 2000  # summed over all chains
 
 
 class AlignedDraws(NamedTuple):
-    """Components of a reference over aligned draws; a draw that lacks one does not count for it."""
+    """Components of a reference over aligned draws, each over the draws that have it."""
 
     mean: Floats  # (K, D)
     sd: Floats  # (K, D)
-    cosine: Floats  # (K,) mean absolute cosine to the reference, 0 if no draw has the component
-    by_chain: Floats  # (chain, K) the same for each chain
+    cosine: Floats  # (K,) mean absolute cosine with the reference; 0 if no draw has the component
+    by_chain: Floats  # (chain, K) the same per chain
     present: Floats  # (K,) share of the draws that have the component
 
 
 def summarise(
     components: np.ndarray, reference: np.ndarray, view: Callable[[Floats], ArrayLike] = np.asarray
 ) -> AlignedDraws:
-    """Average draws (chain, draw, K, D) component by component after aligning them.
+    """Average aligned draws (chain, draw, K, D) for each component.
 
-    Of very many draws an even selection is used. The reference (K', D), K' at most K, gives order
-    and signs. `view` maps components linearly to the averaged values, such as units of the data.
+    If there are many draws, evenly spaced ones are used. The reference (K', D), K' at most K, sets
+    order and signs. `view` maps components linearly to the averaged values, such as data units.
     """
     from appca.models.draws import match
 
     to = reference.astype(np.float64)
     draws = components[:, :: -(-components.shape[0] * components.shape[1] // MOST_DRAWS)]
-    origin = np.asarray(view(to), dtype=np.float64)  # sums about it lose no digits
+    origin = np.asarray(view(to), dtype=np.float64)  # sums of differences lose fewer digits
     total, squares = np.zeros(origin.shape), np.zeros(origin.shape)
     cosine = np.empty((*draws.shape[:2], len(to)))
     has = np.empty(cosine.shape, dtype=bool)
@@ -67,17 +67,17 @@ def identification(cosine: float, present: float = 1.0) -> str:
     return levels[int(cosine >= ROUGHLY) + int(cosine >= IDENTIFIED)]
 
 
-DOUBTFUL = 0.5  # probability of a support below which its row is doubtful
-RARELY = 1e-2  # share of rows; a component that fewer use says little
+DOUBTFUL = 0.5  # a row is doubtful if its support is less probable
+RARELY = 1e-2  # share of rows; a component that fewer rows use says little
 
 
 def own_name(model: FittedModel, k: int) -> str:
-    """Return the name somebody gave component k, counted from 0; empty without one."""
+    """Return the name a user gave component k, counted from 0, or an empty text."""
     return model.names[k] if model.names else ""
 
 
 def name_of(model: FittedModel, k: int) -> str:
-    """Return what component k, counted from 0, is called: "component 3" or "3 · slant"."""
+    """Return the title of component k, counted from 0: "component 3" or "3 · slant"."""
     name = own_name(model, k)
     return f"{k + 1} · {name}" if name else f"component {k + 1}"
 
@@ -88,7 +88,7 @@ def in_data_space(model: FittedModel) -> np.ndarray:
 
 
 def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndarray:
-    """Return the components (K, D): images in data space, weights of a table's scaled features."""
+    """Return the components (K, D): in data space for images, else weights of scaled features."""
     if image_shape is not None:
         return in_data_space(model)
     before = model.preprocessing
@@ -99,7 +99,7 @@ def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndar
 def score_spread(model: FittedModel) -> np.ndarray | None:
     """Return the posterior standard deviation (K,) of a score, given the row's components.
 
-    None if rows differ in it: without orthonormal components and one noise for all.
+    None if it differs between rows: if components are not orthonormal or the noise is per feature.
     """
     W, noise = model.components.astype(np.float64), np.unique(model.noise_variance)
     scaled = model.row_scale_values is not None
@@ -110,9 +110,9 @@ def score_spread(model: FittedModel) -> np.ndarray | None:
 
 
 def extremes(rows: DescribedRows, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows with the lowest and those with the highest scores on component k, from 0.
+    """Return the rows with the lowest and the highest scores on component k, counted from 0.
 
-    Only rows that use it count, the most extreme first; at most n at each end, each at one only.
+    Only rows that use it count, the most extreme first: at most n per end, no row at both ends.
     """
     users = np.flatnonzero(rows.active[:, k])
     order = users[np.argsort(rows.scores[users, k], kind="stable")]
@@ -126,7 +126,7 @@ def rarely_used(fitted: DescribedRows) -> list[int]:
 
 
 def farthest(fitted: FittedRun) -> tuple[int, float]:
-    """Return the row with the largest share of the variance in the components, and that share."""
+    """Return the row with the largest share of the squared projections, and that share."""
     norms = np.linalg.norm(fitted.components, axis=1)
     power = np.square(fitted.scores * norms, dtype=np.float64).sum(axis=1)
     row = int(power.argmax())
@@ -134,7 +134,7 @@ def farthest(fitted: FittedRun) -> tuple[int, float]:
 
 
 def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:
-    """Return the `most` frequent classes among rows of class `codes` (m,), with their shares."""
+    """Return the `most` frequent classes among rows with codes (m,), with their shares."""
     counts = np.bincount(codes, minlength=len(names))
     largest = np.argsort(-counts, kind="stable")[:most]
     return [(names[c], float(counts[c] / len(codes))) for c in largest if counts[c]]
@@ -145,17 +145,17 @@ class Steering(NamedTuple):
 
     average: np.ndarray  # (m,) in units of the data, or of the prepared data
     patterns: np.ndarray  # (K, m)
-    reach: np.ndarray  # (K,) the largest score, of either sign, that a row has
-    columns: np.ndarray  # (m,) which columns of the data they are
+    reach: np.ndarray  # (K,) largest absolute score of any row
+    columns: np.ndarray  # (m,) indices of these columns in the data
 
 
 def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
-    """Return what rows are rebuilt from: the columns that components move most for their spread."""
-    before = fitted.preprocessing._replace(prepare=None)  # whose units are not linear in scores
+    """Return the linear map to the columns that components move most, relative to their spread."""
+    before = fitted.preprocessing._replace(prepare=None)
     average = before.inverse_transform(fitted.mean[None].astype(np.float64))[0]
     patterns = before.directions(fitted.components.T.astype(np.float64)).T
     reach = np.abs(fitted.scores).max(axis=0, initial=0.0).astype(np.float64)
-    unit = np.abs(before.scale * before.divide)  # a step of each column that counts as one
+    unit = np.abs(before.scale * before.divide)  # converts columns to comparable units
     moved = np.abs(patterns * fitted.scale[:, None] / np.where(unit > 0, unit, 1.0)).max(axis=0)
     columns = np.sort(np.argsort(-moved, kind="stable")[:most_columns])
     return Steering(average[columns], patterns[:, columns], reach, columns)
@@ -172,9 +172,9 @@ class Subspace(NamedTuple):
 
 
 def ranked(active: np.ndarray) -> list[Subspace]:
-    """Every set of components that rows (N, K) use with these rows, the most occupied first.
+    """Return every support of rows (N, K) with its rows, the one with most rows first.
 
-    Ties are broken by the numbers of the components, so that the order is unique.
+    Ties are ordered by component numbers, so the order is unique.
     """
     codes = np.packbits(np.ascontiguousarray(active, dtype=bool), axis=1)
     keys = codes.view(np.dtype((np.void, codes.shape[1]))).ravel()
@@ -189,12 +189,12 @@ def ranked(active: np.ndarray) -> list[Subspace]:
 class Supports(NamedTuple):
     """The support of each row as a category."""
 
-    codes: np.ndarray  # (N,) int64 places in `names`
+    codes: np.ndarray  # (N,) int64 indices into `names`
     names: list[str]  # "{1,3}", the most frequent first
 
 
 def supports(active: np.ndarray) -> Supports:
-    """Return the support of each row (N, K), in the order of `ranked`."""
+    """Return the support of each row (N, K) as a category, in the order of `ranked`."""
     groups = ranked(active)
     codes = np.empty(len(active), np.int64)
     for place, group in enumerate(groups):
@@ -203,21 +203,21 @@ def supports(active: np.ndarray) -> Supports:
 
 
 def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
-    """Every pair of components that rows (N, K) use together, with their number, largest first."""
+    """Pairs of components that rows (N, K) use together, with counts, the largest first."""
     together = active.T.astype(np.float32) @ active.astype(np.float32)  # exact below 2^24 rows
     every = ((pair, int(together[pair])) for pair in combinations(range(active.shape[1]), 2))
     return sorted(filter(lambda item: item[1], every), key=lambda item: (-item[1], item[0]))
 
 
 def opens_in_pair_view(active: np.ndarray) -> bool:
-    """Whether rows use over two components, and most rows are in small subspaces."""
+    """Whether rows use more than two components, and most rows are in small subspaces."""
     sizes = np.array([len(subspace.rows) for subspace in ranked(active)])
     in_large = sizes[sizes >= LEAST_ROWS].sum()
     return bool(active.sum(axis=1).max() > 2 and in_large < 0.5 * len(active))
 
 
 def fullest(active: np.ndarray, most: int) -> list[Subspace]:
-    """Return the fullest subspaces that use components, or the fullest pairs if these are shown."""
+    """Return the `most` subspaces (or pairs, if pairs are shown) with the most rows."""
     if not opens_in_pair_view(active):
         return [subspace for subspace in ranked(active) if subspace.components][:most]
     pairs = [pair for pair, _ in pair_counts(active)[:most]]
@@ -225,7 +225,7 @@ def fullest(active: np.ndarray, most: int) -> list[Subspace]:
 
 
 def title(components: tuple[int, ...]) -> str:
-    """Name of a subspace of components, counted from 0, for people: "{1,3}"; "none" of none."""
+    """Title of a subspace of components, counted from 0: "{1,3}"; "none" if it is empty."""
     numbers = ",".join(str(k + 1) for k in sorted(components))
     return f"{{{numbers}}}" if numbers else "none"
 
@@ -233,7 +233,7 @@ def title(components: tuple[int, ...]) -> str:
 def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """Scores (N, n) of preprocessed rows Y on principal components, and their variance shares (n,).
 
-    The largest score of each is positive. There are fewer than `n_components` if N or D is smaller.
+    The largest score on each is positive. There are fewer than `n_components` if N or D is smaller.
     """
     from appca.models.rows import about, centre_of, project
     from appca.models.stiefel import principal
@@ -247,17 +247,17 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
 
 
 def explained_shares(fitted: FittedRun) -> tuple[np.ndarray, float]:
-    """Return what share of the data's variance is lost without a component, (K,), and without all.
+    """Return the variance share lost without each component, (K,), and without all of them.
 
-    Of the sum over rows |y|^2 = |r|^2 + 2 s'W'r + |W s|^2, with r the rest of a row y - W s, taking
-    component k away raises |r|^2 by 2 s_k w_k'r + s_k^2 |w_k|^2; and since s is the posterior mean
-    given the row's set, w_k'r = s_k sigma2/tau2_k. Shares of orthonormal components add up.
+    A row is y = W s + r, with |y|^2 = |r|^2 + 2 s'W'r + |W s|^2. Removing component k raises |r|^2
+    by 2 s_k w_k'r + s_k^2 |w_k|^2. Because s is the posterior mean given the row's support,
+    w_k'r = s_k sigma2/tau2_k. Shares of orthonormal components add up.
     """
     tiny, scores = np.finfo(float).tiny, fitted.scores.astype(np.float64)
     W = fitted.components.astype(np.float64)
     squares, gram = scores.T @ scores, W @ W.T
     power, lengths = np.diagonal(squares), np.diagonal(gram)
-    # W'r is s times this; of unlike features only as if each had the mean noise.
+    # W'r is s times this; with noise per feature, this is an approximation by the mean noise.
     by_feature = np.ndim(fitted.noise_variance) > 0
     noise = lengths if by_feature else fitted.noise_variance
     ratio = noise / np.maximum(fitted.latent_variance, tiny)
@@ -273,8 +273,8 @@ _LEAST = 1e-12
 def slant(images: np.ndarray) -> np.ndarray:
     """Slant (N,) of uint8 images (N, h, w) in degrees, positive to the right.
 
-    The arctan of the regression of x on height: with second moments of the light, tan(slant) =
-    cov(x, -y) / var(y), the shear that would make the light upright.
+    Slant is the arctan of the regression of x on height. By second moments of the brightness,
+    tan(slant) = cov(x, -y) / var(y), which is the shear that makes the glyph upright.
     """
     n, h, w = images.shape
     light = images.reshape(n, -1).astype(np.float64)
@@ -287,11 +287,11 @@ def slant(images: np.ndarray) -> np.ndarray:
 
 
 def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, float, float]:
-    """Compare values (N,) of the rows `inside`, (N,) bool, with values of all other rows.
+    """Compare values (N,) of the rows `inside`, (N,) bool, with those of all other rows.
 
-    Returns the number of rows inside, their mean and standard deviation, Cohen's d, which is the
-    difference of the means in pooled standard deviations, and its standard error. With fewer than
-    two rows on a side both are NaN.
+    Returns the number of rows inside, their mean and standard deviation, Cohen's d (difference of
+    means in pooled standard deviations) and its standard error. The last two are NaN with fewer
+    than two rows on either side.
     """
     members, rest = values[inside], values[~inside]
     n, m = len(members), len(rest)
@@ -304,21 +304,21 @@ def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, f
 
 
 class Sharing(NamedTuple):
-    """Mean use of K components by C classes, and sharing between them; NaN for empty means."""
+    """Mean use of K components by C classes, and sharing between classes; NaN for empty means."""
 
-    shared: np.ndarray  # (C, C) number of components, over distinct pairs of rows
-    counts: np.ndarray  # (C,) rows of each class
-    overall: float  # number of components, over all distinct pairs of rows that have a class
+    shared: np.ndarray  # (C, C) mean number of components, over pairs of distinct rows
+    counts: np.ndarray  # (C,) rows per class
+    overall: float  # mean number of components, over pairs of distinct rows with a class
     uses: np.ndarray  # (C, K) share of a class's rows that use each component
 
 
 def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
-    """Count which components the rows of each class use, and what two classes share.
+    """Count the components that the rows of each class use, and those that two classes share.
 
     `active` is (N, K); `codes` (N,) are classes, negative for rows without one, which are left out.
-    With z_n the 0/1 row of the components of row n and s_a the sum over class a, all pairs of rows
-    of classes a and b share s_a's_b; of a class with itself, the sum of s_a is of no pairs. If
-    labels were permuted, every entry would have the expectation `overall`.
+    With z_n the 0/1 row of the components of row n and s_a the sum over class a, pairs of rows of
+    classes a and b share s_a's_b components in total; pairs of a row with itself are subtracted.
+    If labels were permuted, every entry would have the expectation `overall`.
     """
     sums = np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)
     counts = np.bincount(codes[codes >= 0], minlength=n_classes)
@@ -330,6 +330,6 @@ def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
 
 
 def closest_pairs(shared: np.ndarray) -> list[tuple[int, int, float]]:
-    """All pairs of different classes and what they share (C, C), most first; ties by number."""
+    """Pairs of different classes by shared components (C, C), most first; ties by index."""
     every = ((a, b, float(shared[a, b])) for a, b in combinations(range(len(shared)), 2))
     return sorted((pair for pair in every if not np.isnan(pair[2])), key=lambda pair: -pair[2])

@@ -1,7 +1,7 @@
-"""Diagnose fits and sampled chains, and state the reasons in words.
+"""Diagnose fits and sampled chains, with the reasons in words.
 
-Of chains only what does not depend on the names, order, signs or rotation of components is judged.
-A fit by EM is judged by why it ended, by its rows, and by fits to halves of them.
+Chains are judged by quantities that do not depend on the names, order, signs or rotation of
+components; a fit by EM by its convergence, its rows, and fits to halves of the rows.
 """
 
 import math
@@ -17,31 +17,31 @@ from appca.analysis.components import DOUBTFUL, ROUGHLY, farthest, rarely_used
 from appca.analysis.fitted import FittedRun
 from appca.words import counted, fixed, percent, shortened
 
-# Raftery & Lewis (1992): estimate a quantile to within so much of its probability, this surely.
+# Raftery & Lewis (1992): estimate a quantile within this error, with this probability.
 QUANTILE, WITHIN, SURELY = 0.025, 0.005, 0.95
-BURN_IN_ERROR = 0.001  # largest distance from the stationary probability after burn-in
-_PER_VARIANCE = (NormalDist().inv_cdf((SURELY + 1) / 2) / WITHIN) ** 2  # draws that this takes
+BURN_IN_ERROR = 0.001  # maximum distance from stationarity after burn-in
+_PER_VARIANCE = (NormalDist().inv_cdf((SURELY + 1) / 2) / WITHIN) ** 2  # draws per variance
 INDEPENDENT_DRAWS = math.ceil(QUANTILE * (1 - QUANTILE) * _PER_VARIANCE)
 LEAST_LENGTH = 10
 
 
 class Requirement(NamedTuple):
-    """Sweeps that a chain needs; a rough estimate from fewer than `INDEPENDENT_DRAWS`."""
+    """Number of sweeps a chain needs; a rough estimate if less than `INDEPENDENT_DRAWS`."""
 
     burn_in: int
     total: int  # sweeps to keep after burn-in
-    dependence: float  # times more draws than if they were independent; above 5 is a worry
+    dependence: float  # ratio to the number of independent draws needed; above 5 is a problem
 
 
 def raftery_lewis(draws: ArrayLike) -> Requirement:
     """Judge one chain of a scalar: draws (n,), at least 10 and not all the same."""
     x = np.asarray(draws, dtype=np.float64)
     below = x <= np.quantile(x, QUANTILE)
-    if below.all():  # a discrete quantity may have its smallest value more often than that
+    if below.all():  # the smallest value of a discrete quantity may exceed the quantile
         below = x <= x.min()
     thin = thinning(below)
     z = below[::thin]
-    # A change that was never seen counts as half a one, or a stuck chain would ask for nothing.
+    # Count an unseen change as half a change, otherwise a stuck chain would seem sufficient.
     before, after = z[:-1], z[1:]
     alpha = max((~before & after).sum(), 0.5) / max((~before).sum(), 1)
     beta = max((before & ~after).sum(), 0.5) / max(before.sum(), 1)
@@ -49,9 +49,9 @@ def raftery_lewis(draws: ArrayLike) -> Requirement:
 
 
 def thinning(below: NDArray[np.bool_]) -> int:
-    """Find the smallest thinning at which the sequence remembers one step rather than two.
+    """Find the smallest thinning at which the sequence is a first-order Markov chain.
 
-    By BIC: the likelihood ratio statistic of the second-order chain against the first-order one,
+    By BIC: the likelihood ratio statistic of the second-order versus the first-order chain,
     G2 = 2 sum n_ijk log(n_ijk n_.j. / (n_ij. n_.jk)) over successive triples of states, has 2
     degrees of freedom and must fall below 2 log(n - 2).
     """
@@ -64,7 +64,7 @@ def thinning(below: NDArray[np.bool_]) -> int:
         following = below[:: thin + 1]
         if (
             2 * (n[seen] * np.log(n[seen] / expected[seen])).sum() < 2 * math.log(len(z) - 2)
-            or len(following) < LEAST_LENGTH  # nothing is left to thin
+            or len(following) < LEAST_LENGTH  # too short to thin further
             or following.min() == following.max()
         ):
             return thin
@@ -72,7 +72,7 @@ def thinning(below: NDArray[np.bool_]) -> int:
 
 
 def required(alpha: float, beta: float, thin: int = 1) -> Requirement:
-    """Turn the rates of leaving the two states of a chain into burn-in and length.
+    """Convert a two-state chain's rates of leaving each state to burn-in and length.
 
     The distance from stationarity falls like (1 - alpha - beta)^m; the mean of n steps has variance
     alpha beta (2 - alpha - beta) / ((alpha + beta)^3 n).
@@ -88,15 +88,15 @@ def required(alpha: float, beta: float, thin: int = 1) -> Requirement:
 LARGEST_R_HAT = 1.01
 SUSPECT_R_HAT = 1.05
 LEAST_ESS_PER_CHAIN = 100
-LEAST_DRAWS = 4  # needed by ArviZ
-WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): a longer chain does not help
+LEAST_DRAWS = 4  # required by ArviZ
+WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): longer chains do not help
 
 Level = Literal["good", "unknown", "doubtful", "bad"]
 LEVELS: tuple[Level, ...] = ("good", "unknown", "doubtful", "bad")
 MOST_DOUBTFUL = 0.5  # largest share of doubtful rows that is acceptable
 MOST_AT_FLOOR = 0.05  # largest acceptable share of features at their noise floor
-MOST_OF_A_ROW, MOST_BEFORE_BAD = 0.1, 0.5  # shares of the variance in the components
-RECOVERED = 0.9  # least |cos| of a component in fits to halves of the rows, their median
+MOST_OF_A_ROW, MOST_BEFORE_BAD = 0.1, 0.5  # shares of the squared projections in one row
+RECOVERED = 0.9  # least median |cos| of a component over fits to halves of the rows
 CLEAR = 2.0  # standard errors
 
 SCALARS = {
@@ -118,7 +118,7 @@ class Diagnosis(NamedTuple):
     r_hat: float
     ess_bulk: float
     ess_tail: float
-    raftery_lewis: Requirement | None  # largest requirement of any chain
+    raftery_lewis: Requirement | None  # of the chain that needs most
 
 
 class Check(NamedTuple):
@@ -126,11 +126,11 @@ class Check(NamedTuple):
 
     level: Level
     label: str
-    why: str  # and what to do
+    why: str  # also says what to do
 
 
 def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
-    """Pick what chains may be judged by: name -> (chain, draw)."""
+    """Select the quantities for judging chains: name -> (chain, draw)."""
     traces = {words: posterior[key] for key, words in SCALARS.items() if key in posterior}
     if "latent_variance" in posterior:
         each, name = np.asarray(posterior["latent_variance"]), "factor variance"
@@ -146,14 +146,14 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.fl
 
 
 def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
-    """Judge every invariant quantity that moves; R-hat is plain for binary ones."""
+    """Diagnose every invariant quantity that varies; R-hat is not split for binary ones."""
     from appca.models.chains import load_arviz
 
     arviz, diagnoses = load_arviz(), []
     for name, draws in invariants(posterior).items():
         if draws.shape[1] < LEAST_DRAWS or np.ptp(draws) == 0:
             continue
-        with np.errstate(divide="ignore", invalid="ignore"):  # chains that never move give inf
+        with np.errstate(divide="ignore", invalid="ignore"):  # constant chains give inf
             r_hat = float(arviz.rhat(draws))
             if not np.isfinite(r_hat):
                 r_hat = float(arviz.rhat(draws, method="split"))
@@ -166,18 +166,18 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
 
 
 def starts_apart(model: str, parameters: Mapping[str, Any]) -> bool:
-    """Whether the chains of a run started far from one another, which makes agreement a finding."""
+    """Whether the chains started far apart; only then is their agreement evidence."""
     starts = parameters.get("init"), parameters.get("chain_starts")
     return bool(model == "NPPCA" or starts[0] == "random" or starts[1] == "overdispersed")
 
 
 def worst(checks: Sequence[Check]) -> Level:
-    """Return the level of the least good check."""
+    """Return the worst level of the checks."""
     return max((check.level for check in checks), key=LEVELS.index, default="good")
 
 
 def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
-    """Check the draws apart from convergence; K, where learned, may be `most`."""
+    """Check properties of draws other than convergence; a learned K may reach `most`."""
     from appca.models.chains import levels
 
     checks = []
@@ -214,7 +214,7 @@ def most_frequent(numbers: NDArray[np.integer[Any]]) -> int:
 def of_chains(
     diagnoses: Sequence[Diagnosis], n_chains: int, *, apart: bool | None = None
 ) -> list[Check]:
-    """Check whether chains agree, where they started, and whether there are enough draws."""
+    """Check whether chains agree, their starts, and whether there are enough draws."""
     if not diagnoses:
         return [Check("bad", "Too few draws", "Raise the number of draws.")]
     most = max(diagnoses, key=lambda d: d.r_hat if np.isfinite(d.r_hat) else np.inf)
@@ -249,7 +249,7 @@ def of_chains(
 
 
 def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
-    """Check that rows use every component, and that no row dominates them."""
+    """Check that rows use every component, and that no single row dominates the fit."""
     rare, (row, share) = rarely_used(fitted), farthest(fitted)
     checks = [Check("good", "Components used", "At least 1% of rows use each component.")]
     if rare:
@@ -265,7 +265,7 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
 
 
 def of_halves(halves: Stability | None) -> list[Check]:
-    """Check that halves of the rows have the same components, and that K and L suit the rest."""
+    """Check that fits to halves have the same components, and that K and L suit the other half."""
     if halves is None:
         why = "Fit halves of the rows to see whether their components agree with these."
         return [Check("unknown", "Halves not fitted yet", why)]
@@ -294,7 +294,7 @@ def of_halves(halves: Stability | None) -> list[Check]:
 
 
 def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
-    """Check how certain the supports of rows are, and whether rows repeat earlier ones."""
+    """Check how certain supports are, and whether rows repeat earlier ones."""
     doubtful = float(np.mean(np.asarray(membership) < DOUBTFUL))
     why = f"{percent(doubtful)} of rows use components that are under {percent(DOUBTFUL)} likely."
     clear = Check("good", "Choices clear", why)
@@ -308,12 +308,12 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
 
 
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:
-    """Name the fields of a diagnosis that fall short, Raftery and Lewis' as "burn_in" and so on.
+    """Return the names of the fields of a diagnosis that fail; those of Raftery-Lewis included.
 
-    `burn_in` is the burn-in of the chains, in kept draws; by default it always suffices.
+    `burn_in` is the burn-in of the chains, in kept draws; by default it is always sufficient.
     """
     wanted, asked = LEAST_ESS_PER_CHAIN * n_chains, diagnosis.raftery_lewis
-    enough = {  # False of NaN
+    enough = {  # comparisons with NaN are False
         "r_hat": diagnosis.r_hat <= LARGEST_R_HAT,
         "ess_bulk": diagnosis.ess_bulk >= wanted,
         "ess_tail": diagnosis.ess_tail >= wanted,
@@ -324,7 +324,7 @@ def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> se
 
 
 def of_climb(log_likelihoods: Sized, reason: str, at_floor: float = 0.0) -> list[Check]:
-    """Check whether a fit by EM has converged, and its noise variances stayed off the floor.
+    """Check that a fit by EM converged and its noise variances are above the floor.
 
     `log_likelihoods` has one entry per iteration; `at_floor` is the share of features at the floor.
     """

@@ -1,9 +1,9 @@
-"""Sets of features against the weights of components, by sign, with correlated features.
+"""Test feature sets for large weights of one sign, allowing for correlated features.
 
-The statistic of a set is the sum of its weights, standardized over all features and at most three
-deviations each, so that no single feature decides it. Features that vary together have weights that
-do, so a set of them has a large sum by chance. The null is a random combination of the rows'
-residuals, of unit variance in each feature: a rotation test (Wu et al., 2010).
+The statistic of a set is the sum of its weights, standardized over all features and clipped at
+three deviations, so that no single feature determines it. Correlated features have correlated
+weights, so a set of them can have a large sum by chance. The null is a random combination of the
+rows' residuals, scaled to unit variance per feature: a rotation test (Wu et al., 2010).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ from appca.words import naming_extra, refuse_if
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_ROWS = 1_000  # whose residuals make the null
-MOST_DEVIATIONS = 3.0  # per weight
+MOST_ROWS = 1_000  # rows sampled for the null
+MOST_DEVIATIONS = 3.0  # clip of each weight
 _LEAST_SPREAD = 1e-12
 
 
@@ -43,29 +43,29 @@ def enrichment(
     model : fitted estimator
         With K components.
     X : array-like or data frame, shape (N, D)
-        Rows; their residuals show how features vary together. At most 1,000 rows are used.
+        Rows; their residuals show how features correlate. At most 1,000 rows are used.
     sets : mapping of str to sequence of str, or path
-        Features by the name of their set; or a GMT file; a CSV file whose lines have a feature and
-        its set; or a NIfTI atlas of numbered regions, where features are called "voxel-x-y-z".
+        Features by the name of their set; or a GMT file; a CSV file of lines with a feature and its
+        set; or a NIfTI atlas of numbered regions, where features are called "voxel-x-y-z".
     feature_names : sequence of str, length D
     least : int
-        Features of X that a set must have; smaller sets are left out.
+        Minimum number of features of X in a set; smaller sets are left out.
     n_rotations : int
-        Random directions of each test; more, and a generalised Pareto tail, as in `association`.
+        Random directions per test; extended as in `association`, with a generalised Pareto tail.
     random_state : int, Generator or None
 
     Returns
     -------
     DataFrame
-        One row for each `set`, `component` (counted from 1) and `sign` ("+" or "-"), the smallest
-        `q` and then the largest effect first: `n` features, `effect` (the statistic in standard
+        One row for each `set`, `component` (counted from 1) and `sign` ("+" or "-"), sorted by
+        `q`, then by falling effect: `n` features, `effect` (the statistic in standard
         deviations of the null), `p`, one-sided, and `q`, corrected for all tests (Benjamini and
         Hochberg, 1995).
 
     Raises
     ------
     InputError
-        When there are not D names, no set has enough features, or a file has another form.
+        When there are not D names, no set has enough features, or a file is malformed.
     """
     import pandas as pd
 
@@ -80,7 +80,7 @@ def enrichment(
     left = np.nan_to_num(np.asarray(dense, dtype=float) - model.mean_ - scores @ W)
     left /= np.maximum(left.std(axis=0), _LEAST_SPREAD)
     left -= left.mean(axis=1, keepdims=True)
-    # random combinations are the same of min(n, D) rows, and as long in as many coordinates
+    # QR leaves random combinations of the rows unchanged in min(n, D) coordinates
     left = np.asarray(np.linalg.qr(left, mode="r")) if len(left) > left.shape[1] else left
     in_sets = left @ members  # (n, S)
     root = np.asarray(np.linalg.qr(left.T, mode="r")).T if left.shape[1] > len(left) else left

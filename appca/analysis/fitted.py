@@ -1,4 +1,4 @@
-"""Types of a fitted run, and what each of its arrays is called on disk."""
+"""Types of a fitted run, and the names of its arrays on disk."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ CURVE, IMPUTED = "log_likelihoods", "imputed"
 
 
 class _ReadOnly:
-    """Base of dataclasses of arrays, which several pages and threads share."""
+    """Base of dataclasses with read-only arrays, which pages and threads share."""
 
     def __post_init__(self) -> None:
         for name, value in self._values(type(self)).items():
@@ -40,10 +40,10 @@ class _ReadOnly:
 class DescribedRows(_ReadOnly):
     """Results of a model with K components for N rows; all arrays are read-only.
 
-    `scores` (N, K) are posterior means given the MAP support `active`, 0 outside of it;
-    `membership` (N,) is the probability of that support; `inclusion` (N, K) of each component;
-    `error` (N,) the mean squared reconstruction error a feature, in preprocessed units.
-    Log-likelihoods are in nats, with standard errors if estimated; `row_scales` posterior means.
+    `scores` (N, K) are posterior means given the MAP support `active`, and 0 for unused components.
+    `membership` (N,) is the probability of that support, `inclusion` (N, K) that of each component,
+    `error` (N,) the mean squared reconstruction error per feature, in preprocessed units.
+    Log-likelihoods are in nats, with standard errors if estimated; `row_scales`: posterior means.
     """
 
     scores: np.ndarray
@@ -92,12 +92,12 @@ class DescribedRows(_ReadOnly):
 class FittedModel(_ReadOnly):
     """A fitted estimator's arrays and its preprocessing, for describing new rows.
 
-    components (K, D') and mean (D',) are of the D' features after preprocessing; the noise variance
-    is one number, or one for each feature, 0 of a constant one; `scale` (K,) is the root mean
-    square of a component's scores over the rows that use it. Where rows differ in it, `n_active` is
-    None; then there are `weights` (K,), the share of rows that use a component, and alpha, the mass
+    components (K, D') and mean (D',) are for the D' features after preprocessing. Noise variance
+    is a number, or one per feature (0 for a constant feature). `scale` (K,) is the root mean square
+    of a component's scores over the rows that use it. `n_active` is None if the support size
+    varies by row; then `weights` (K,) is the share of rows that use a component, and alpha the mass
     parameter of the IBP. `draws` are those that queries of a sampled fit average over, as
-    `QueryDraws`; `log_likelihoods` are in nats, one an iteration.
+    `QueryDraws`; `log_likelihoods` are in nats, one per iteration.
     """
 
     components: np.ndarray
@@ -149,7 +149,7 @@ class FittedModel(_ReadOnly):
 
     @classmethod
     def from_saved(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
-        """Rebuild a model that may have no preprocessing; raises as `from_arrays`."""
+        """Rebuild a model that may lack preprocessing; raises as `from_arrays`."""
         if not any(name.startswith(PREPROCESSING) for name in arrays):
             D = len(arrays["mean"])
             none = Fitted(1.0, np.zeros(D), np.ones(D), None)
@@ -157,7 +157,7 @@ class FittedModel(_ReadOnly):
         return cls.from_arrays(arrays)
 
     def estimator_arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays for an estimator's `restore`."""
+        """Return the arrays that an estimator's `restore` needs."""
         every = {name: getattr(self, name) for name in (*_EVERY_MODEL, "alpha", *_SOME_MODELS)}
         arrays = {name: np.asarray(value) for name, value in every.items() if value is not None}
         K = len(self.components)
@@ -168,12 +168,12 @@ class FittedModel(_ReadOnly):
         return arrays | _with(DRAWS, self.draws)
 
     def model_arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays of a model file by their names there."""
+        """Return the arrays of a model file by their names on disk."""
         arrays = self.estimator_arrays() | {CURVE: self.log_likelihoods}
         return arrays | _with(PREPROCESSING, self.preprocessing.arrays())
 
     def with_rows(self, rows: DescribedRows, **beside: Any) -> "FittedRun":
-        """Return the model with the results for these rows only; see `FittedRun`."""
+        """Return the model with results for these rows; see `FittedRun`."""
         return FittedRun(**self._values(FittedModel), **rows._values(DescribedRows), **beside)
 
 
@@ -181,8 +181,8 @@ class FittedModel(_ReadOnly):
 class FittedRun(FittedModel, DescribedRows):
     """A fitted model and its results for the rows it was fitted to.
 
-    `posterior` has the draws of a sampled fit, (n_chains, n_draws, ...) each; `imputed` (m,) what
-    the model puts into the missing cells, in data units, row by row.
+    `posterior` has the draws of a sampled fit, (n_chains, n_draws, ...) each; `imputed` (m,) the
+    model's values for the missing cells, in data units, row by row.
     """
 
     posterior: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -196,16 +196,16 @@ class FittedRun(FittedModel, DescribedRows):
         return model.with_rows(rows, **beside)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays of a stored run by their names there."""
+        """Return the arrays of a stored run by their names on disk."""
         arrays = self.model_arrays() | self.row_arrays() | _with(POSTERIOR, self.posterior)
         return arrays if self.imputed is None else arrays | {IMPUTED: self.imputed}
 
     def arranged(
         self, order: Sequence[int], signs: Sequence[int], names: tuple[str, ...] = ()
     ) -> "FittedRun":
-        """Return the run with component ``order[j]`` in place j of all arrays, draws included.
+        """Return the run with component ``order[j]`` at index j of all arrays, draws included.
 
-        A sign of -1 turns the one that comes to this place round; `names` are of the new places.
+        A sign of -1 flips the component at the new index; `names` are in the new order.
         """
         from appca.models.estimator import arranged
 
@@ -228,7 +228,7 @@ _EVERY_MODEL = (
     *("latent_variance", "explained_variance", "scale"),
 )
 _SOME_MODELS = ("weights", "size_probabilities", "row_scale_values", "row_scale_probabilities")
-SOME_ROW_ARRAYS = "log_likelihood_errors", "row_scales"  # missing in some runs
+SOME_ROW_ARRAYS = "log_likelihood_errors", "row_scales"  # optional arrays
 ROW_ARRAYS = tuple(part.name for part in fields(DescribedRows) if part.name not in SOME_ROW_ARRAYS)
 
 
@@ -239,7 +239,7 @@ def belongs_to_model(name: str) -> bool:
 
 
 def _are_draws(draws: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> bool:
-    """Whether arrays are S draws of at least K components each: others would fail later."""
+    """Whether arrays are S draws of at least K components each; otherwise queries fail later."""
     components, shape = model["components"], draws["components"].shape
     if len(shape) != 3 or shape[1] < len(components) or shape[2:] != components.shape[1:]:
         return False
@@ -274,7 +274,7 @@ class OfModel(Recorded):
     parameters: dict[str, Any]
 
     def __post_init__(self) -> None:
-        """Own the dicts, so that the id cannot change under it."""
+        """Copy the dicts, so that the id cannot change later."""
         options = Preprocessing.from_dict(plain("preprocessing", self.preprocessing))
         object.__setattr__(self, "preprocessing", options.to_dict())
         object.__setattr__(self, "parameters", plain("parameters", self.parameters))

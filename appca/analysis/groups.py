@@ -13,8 +13,8 @@ from appca.data.dataset import Dataset, categories
 from appca.frames import column_of as column_of_table
 from appca.words import number, percent, refuse_if, shortened
 
-MOST_FEATURES = 1000  # offered in one list
-MOST_RANKED = 5_000  # rows up to which a page ranks neighbours in panels
+MOST_FEATURES = 1000  # maximum number in one list
+MOST_RANKED = 5_000  # maximum number of rows for ranking neighbours in panels on a page
 CHANNELS = ("red", "green", "blue")
 OF_CLASSES = {"is": "is one of", "is not": "is none of"}
 OF_NUMBERS = {
@@ -66,7 +66,7 @@ MEASURES = [key for key, colour in COLOURS.items() if colour.offered is None]
 
 
 def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str, str]:
-    """Map keys of conditions to names; of the features, only the first that contain `wanted`."""
+    """Map keys of conditions to names; only the first features that contain `wanted`."""
     names = {f"label:{name}": name for name in dataset.labels}
     names |= {key: key for key in ("subspace", *MEASURES)}
     names |= {f"score:{k}": f"score on {name_of(fitted, k)}" for k in range(fitted.scores.shape[1])}
@@ -78,7 +78,7 @@ def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str,
 
 
 def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
-    """Return the column of a key of `names_of`; a score on a component that is not used is NaN."""
+    """Return the column for a key of `names_of`; scores on unused components are NaN."""
     kind, _, rest = key.partition(":")
     if kind == "subspace":
         codes, names = supports(fitted.active)
@@ -103,7 +103,7 @@ def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
 
 
 def feature_name(dataset: Dataset, j: int) -> str:
-    """Return a feature's own name, a pixel's place counted from 1 at the top left, or a number."""
+    """Return a feature's name, a pixel's position (from 1, top left), or a number."""
     if dataset.feature_names is not None:
         return dataset.feature_names[j]
     if dataset.image_shape is None:
@@ -117,7 +117,7 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
     """Return which rows meet a condition, (N,) bool; rows with a missing number never do.
 
     For classes, `relation` is a key of `OF_CLASSES` and `value` contains class names. For numbers,
-    it is a key of `OF_NUMBERS`: "highest" 5 means above the 95% quantile. Others: InputError.
+    it is a key of `OF_NUMBERS`: "highest" 5 means above the 95% quantile. Else raises InputError.
     """
     rules = OF_NUMBERS if column.names is None else OF_CLASSES
     kind = "numbers" if column.names is None else "classes"
@@ -137,13 +137,13 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
         return values > limit if relation in ("above", "highest") else values < limit
 
 
-LEAST = 2  # rows needed on either side
-LEAST_USERS = 5  # users of a component needed on either side to compare scores
+LEAST = 2  # minimum number of rows per side
+LEAST_USERS = 5  # minimum number of users of a component per side, to compare scores
 MOST_CLASSES = 50  # the largest classes of a column
-MOST_VALUES = 1 << 24  # ranked numbers; of larger data a sample of rows is compared
+MOST_VALUES = 1 << 24  # ranked numbers; larger data are sampled
 FEWEST_SAMPLED = 1000
-EXACT = 20  # rows up to which the rank test is exact
-SMALL_COUNT = 5.0  # expected rows in a cell below which the exact test is used
+EXACT = 20  # maximum number of rows for the exact rank test
+SMALL_COUNT = 5.0  # expected rows per cell below which the exact test is used
 # upper limits of |delta| after Romano et al. (2006); anything above is large
 STRENGTHS = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 SIGNIFICANT = 0.05
@@ -160,7 +160,7 @@ class GroupDifference(NamedTuple):
     effect: float  # Cliff's delta, or difference of shares; positive: larger in the group
     d: float | None  # Cohen's d of a number; NaN if neither side varies
     p: float  # Mann-Whitney, chi-square or Fisher
-    corrected: float = np.nan  # for all tests together, after Benjamini and Hochberg
+    corrected: float = np.nan  # for multiple tests (Benjamini-Hochberg)
 
     @property
     def is_share(self) -> bool:
@@ -169,23 +169,23 @@ class GroupDifference(NamedTuple):
 
     @property
     def strength(self) -> str:
-        """The size of the effect in a word."""
+        """The size of the effect as a word."""
         size = abs(self.effect)
         return next((word for limit, word in STRENGTHS if size < limit), "large")
 
     @property
     def matters(self) -> bool:
-        """Whether the effect is neither negligible nor likely by chance."""
+        """Whether the effect is significant and not negligible."""
         return self.strength != "negligible" and self.corrected < SIGNIFICANT
 
 
 class GroupComparison(NamedTuple):
-    """A group against the rest."""
+    """A comparison of a group with the other rows."""
 
     n_group: int
     n_rest: int
     differences: list[GroupDifference]  # strongest first
-    sampled: int | None  # rows on which features were compared; None: all
+    sampled: int | None  # number of rows for comparing features; None: all
     n_tests: int
 
 
@@ -203,7 +203,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     )
     active = fitted.active
     measures = np.stack([column_of(dataset, fitted, key).values for key in MEASURES], axis=1)
-    # rows that do not use a component have no score; its use is compared separately
+    # rows that do not use a component have no score; use is compared separately
     scores = np.where(active, fitted.scores, np.nan)
     names = [name_of(fitted, k) for k in range(active.shape[1])]
     parts = [
@@ -227,7 +227,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     sampled = None
     if dataset.image_shape is None:
         most = max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
-        rng = np.random.default_rng(0)  # the same rows are sampled each time
+        rng = np.random.default_rng(0)  # fixed seed: repeated comparisons use the same sample
         sides = [np.sort(rng.permutation(rows)[:most]) for rows in (group, rest)]
         n = sum(map(len, sides))
         sampled = n if n < dataset.n_rows else None
@@ -250,11 +250,11 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
 def differences(
     kind: str, names: Sequence[str], x: np.ndarray, y: np.ndarray, least: int = LEAST
 ) -> list[GroupDifference]:
-    """Compare columns of the group (n, D) and of the rest (m, D), numbers (NaN is missing) or bool.
+    """Compare columns of the group (n, D) and the rest (m, D): numbers (NaN is missing) or bool.
 
-    Numbers need `least` values on either side: Cliff's delta, Cohen's d by the pooled standard
-    deviation, Mann-Whitney's two-sided p. Shares: chi-square without correction, or Fisher's exact
-    test where a cell is expected below 5.
+    Numbers need `least` values per side: Cliff's delta, Cohen's d by the pooled standard
+    deviation, two-sided p by Mann-Whitney. Shares: chi-square without correction, or Fisher's
+    exact test if an expected count is below 5.
     """
     from scipy.stats import chi2_contingency, fisher_exact, mannwhitneyu
 
@@ -297,7 +297,7 @@ NAMED = 3  # differences in the sentence
 
 
 def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
-    """Say in a sentence what sets the group apart most: the strongest differences by kind."""
+    """Return a sentence with the strongest differences of the group, by kind."""
     strongest: dict[str, GroupDifference] = {}  # by kind
     for difference in comparison.differences:
         if difference.matters:

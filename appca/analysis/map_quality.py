@@ -1,4 +1,4 @@
-"""Neighbours that a projection or a map preserves."""
+"""Measure how well a projection or a map preserves neighbours."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -13,12 +13,12 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
 from appca.words import refuse_if
 
-ANCHORS, PANEL_ANCHORS = 2000, 500  # rows whose neighbours are compared, of all rows and of a panel
+ANCHORS, PANEL_ANCHORS = 2000, 500  # compared rows: of all, and of a panel
 NEIGHBOURS = 15
-# Up to DIRECT products, and on maps, distances are sums of squared differences, in which equal rows
-# are equally far; beyond, they come from a matrix product.
+# Up to DIRECT products, and on maps, distances are sums of squared differences, so that distances
+# to equal rows are equal; above, a matrix product is faster.
 DIRECT, FLAT = 3e8, 3
-_BLOCK = 1 << 22  # distances at a time
+_BLOCK = 1 << 22  # distances per block
 EXACT = 20_000
 LINES = 6  # nearest rows that a picture draws lines to
 
@@ -27,7 +27,7 @@ class AnchorMean(NamedTuple):
     """A mean over anchor rows."""
 
     value: float
-    error: float  # standard error of sampling the anchors; 0 where every row is one
+    error: float  # standard error from sampling the anchors; 0 if all rows are anchors
 
 
 class Quality(NamedTuple):
@@ -42,7 +42,7 @@ class Quality(NamedTuple):
 class Trust(NamedTuple):
     """Changes of the neighbours of every row in a picture; NaN for rows that are not compared.
 
-    1 less the mean of `false` is the trustworthiness of the picture, of `missing` its continuity.
+    The mean of 1 - `false` is the trustworthiness of the picture, of 1 - `missing` its continuity.
     """
 
     false: np.ndarray  # (N,) 0: no false neighbours; 1: the farthest rows are neighbours
@@ -62,9 +62,9 @@ def quality(
 ) -> Quality:
     """Compare the neighbours of rows in the data X (N, D) and in a projection E (N, q).
 
-    Of a model whose rows use different components, E has all K scores, zero where a component is
-    not used. `classes` (N,) are numbers from 0 on, negative where there is none: such rows have no
-    vote. Raises ValueError when the rows of X and E differ in number, or k is not below N / 2.
+    If rows use different components, E has all K scores, zero for unused components. `classes`
+    (N,) are counted from 0, negative for no class: such rows have no vote.
+    Raises ValueError when X and E differ in length, or k is not below N / 2.
     """
     anchors = sample_of(len(X), n_anchors, random_state)
     rows, neighbours = compared_rows(X, E, anchors, n_neighbors, report)
@@ -78,10 +78,10 @@ def quality(
 
 
 def trust(X: np.ndarray, E: np.ndarray, *, n_neighbors: int = NEIGHBOURS - 1) -> Trust:
-    """Find false and missing neighbours of every row among X (N, D) at places E (N, q).
+    """Find false and missing neighbours of every row among X (N, D) at positions E (N, q).
 
     Above 20,000 rows a random sample of 4e8 / N rows is compared with all rows. Raises ValueError
-    when the rows of X and E differ in number, or k is not below N / 2.
+    when X and E differ in length, or k is not below N / 2.
     """
     anchors = sample_of(len(X), EXACT**2 // len(X) if len(X) > EXACT else EXACT, 0)
     measures = np.full((3, len(X)), np.nan)
@@ -94,7 +94,7 @@ def panel_trust(
 ) -> Trust:
     """Find false and missing neighbours of every row of X (N, D) among the rows of its panel.
 
-    Rows of panels with at most 2 k rows are NaN, and those that `trust` leaves out.
+    Rows of panels with at most 2 k rows, and rows that `trust` leaves out, are NaN.
     """
     measures = np.full((3, len(X)), np.nan)
     for group in ranked(active):
@@ -113,9 +113,9 @@ def with_trust(
     fitted: Fitted,
     report: Callable[[str, float], None],
 ) -> Embedding:
-    """Return a map with trust and nearest rows, or as it is where there are too few rows.
+    """Return a map with trust and nearest rows, or unchanged if there are too few rows.
 
-    The store has the neighbours that the map was made from; `report` is told (stage, share).
+    The store has the neighbours used for the map; `report` gets (stage, share).
     """
     k = config.n_neighbors - 1
     if 2 * k >= dataset.n_rows:
@@ -134,7 +134,7 @@ def compared_rows(
     """Compare the k nearest rows of each of m anchors in the data and in a projection, exactly.
 
     Returns the trust of the anchors, (m,) each, and their neighbours (m, k) in the projection.
-    Raises ValueError when the rows of X and E differ in number, or k is not below N / 2.
+    Raises ValueError when X and E differ in length, or k is not below N / 2.
     """
     n = len(X)
     msg = f"X and E must have the same rows; got {n} and {len(E)}: project the compared rows."
@@ -151,16 +151,16 @@ def compared_rows(
             measures[:, done] = _excess(near, in_projection, k), _excess(image, in_data, k), kept
             neighbours[done] = in_projection
             done += 1
-    worst = k * (2.0 * n - 3.0 * k - 1.0) / 2.0  # sum by which the largest k ranks exceed k
+    worst = k * (2.0 * n - 3.0 * k - 1.0) / 2.0  # largest possible sum of (rank - k)
     return Trust(*measures / np.array([[worst], [worst], [k]])), neighbours
 
 
 def knn_accuracy(
     classes: np.ndarray, neighbours: np.ndarray, anchors: np.ndarray, population: int
 ) -> AnchorMean:
-    """Share of anchors (m,) whose class most of their nearest rows (m, k) have, see `quality`.
+    """Share of anchors (m,) in the majority class of their nearest rows (m, k), see `quality`.
 
-    The anchors are numbers of rows with a class, drawn from `population` rows.
+    Anchors are row numbers of rows with a class, drawn from `population` rows.
     """
     right = np.zeros(len(anchors))
     for place, votes in enumerate(classes[neighbours]):
@@ -181,9 +181,9 @@ def crowding(
 ) -> list[tuple[Subspace, AnchorMean, AnchorMean, AnchorMean]]:
     """Compare panels of single subspaces with one picture of all rows, by k-NN accuracy.
 
-    scores and active (N, K) are of the piecewise projection, `other` (N, q) of the picture, classes
-    (N,) numbers from 0 on. Returns for each of the `most` occupied panels, but those of too few
-    rows, the accuracy of a sample of its rows in it, in the picture of these rows, and of all.
+    scores and active (N, K) are the piecewise projection, `other` (N, q) the picture, classes (N,)
+    numbers from 0. For each of the `most` largest panels with enough rows, returns the accuracy of
+    a sample of its rows in the panel, in the picture of these rows, and in that of all rows.
     """
     least, crowdings = max(LEAST_ROWS, 2 * n_neighbors + 2), []
     panels = [panel for panel in ranked(active) if panel.components and len(panel.rows) >= least]
@@ -208,7 +208,7 @@ def nearest(distances: np.ndarray, k: int) -> np.ndarray:
 
 
 def _excess(distances: np.ndarray, rows: np.ndarray, k: int) -> float:
-    """Sum over rows of what their rank by distance exceeds k by."""
+    """Sum over rows of (rank by distance - k)."""
     total = 0
     for row in rows:
         near = distances[row]
@@ -226,7 +226,7 @@ def _mean(values: np.ndarray, population: int) -> AnchorMean:
 
 
 def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield blocks (b, N) of squared distances from the anchors, up to a constant of each row."""
+    """Yield blocks (b, N) of squared distances from anchors, up to a constant per anchor."""
     from scipy.spatial.distance import cdist
 
     X, step = X.astype(np.float64), max(1, _BLOCK // len(X))
@@ -236,7 +236,7 @@ def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
         norms = np.einsum("nd,nd->n", X, X)
     for first in range(0, len(anchors), step):
         queries = anchors[first : first + step]
-        near = X[queries]  # |x_j|^2 - 2 x_i'x_j orders the rows j as |x_i - x_j|^2 does
+        near = X[queries]  # |x_j|^2 - 2 x_i'x_j has the same order over j as |x_i - x_j|^2
         block = cdist(near, X, "sqeuclidean") if direct else norms - 2.0 * near @ X.T
         block[np.arange(len(queries)), queries] = np.inf
         yield block
@@ -249,18 +249,18 @@ def nearest_classes(
     codes: np.ndarray,
     names: Sequence[str],
 ) -> list[tuple[str | None, float]]:
-    """Find for each class the other class that its rows have nearest in the projection.
+    """Find the class nearest to each class in the projection.
 
     A row's neighbours are the rows of its own subspace, by the distance of their projections. Each
-    row votes for the class of its nearest row of another class; ties go to the class named first.
-    `components` are (K, D), `scores` and `active` (N, K). `codes` (N,) count into `names`. Returns
-    that class, None if no row shares its subspace with another, and its share of the votes.
+    row votes for the class of its nearest row of another class; ties go to the first class in
+    `names`. `components` are (K, D), `scores` and `active` (N, K), `codes` (N,) indices. Returns
+    that class and its share of the votes; None if no row shares its subspace with another class.
     """
     from scipy.spatial.distance import cdist
 
     votes = np.zeros((len(names), len(names)), dtype=int)
     for subspace in ranked(active):
-        if subspace.components:  # rows that use none are in one point and nowhere else
+        if subspace.components:  # without components, all rows are at one point
             points, mine = projected(scores, components, subspace), codes[subspace.rows]
             distances = np.where(mine[:, None] == mine, np.inf, cdist(points, points))
             near, voting = mine[distances.argmin(axis=1)], np.isfinite(distances).any(axis=1)

@@ -1,4 +1,4 @@
-"""New rows under a fitted model: how well they fit, and whether they drift."""
+"""New rows under a fitted model: goodness of fit, and drift."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from appca.data.dataset import Dataset
 
-LEAST = 5  # rows on each side
-SAME = 1e-6  # nats per row: tolerance for the rows of a fit
+LEAST = 5  # rows per side
+SAME = 1e-6  # nats per row: tolerance for recognizing the rows of a fit
 
 
 @naming_extra()
@@ -35,33 +35,33 @@ def drift(
     Parameters
     ----------
     model : fitted estimator
-        With K components. They suit the rows of the fit better than any others, which looks like a
-        shift: if `X_old` are these rows, the model is fitted once more, to half of them, and
-        components are compared between the other half and `X_new`. A part of the rows of the fit
-        is not recognized: pass all of them, or rows that the fit has not seen.
+        With K components. A model describes the rows it was fitted to better than other rows,
+        which would look like drift: if `X_old` are these rows, the model is refitted to half of
+        them, and components are compared between the other half and `X_new`. A subset of the fitted
+        rows is not recognized: pass all of them, or rows that were not used in the fit.
     X_old, X_new : array-like or data frame, shapes (N, D) and (M, D)
         At least five rows each. Columns without names are called "feature 1" and so on.
     n_permutations : int
-        Exchanges of old and new rows for each test; see `association`.
+        Permutations of old and new rows per test; see `association`.
     random_state : int, Generator or None
 
     Returns
     -------
     DataFrame
         One row per test, sorted by `q`, then by falling effect: `column`, a feature, or
-        "uses k" or "score k" of component k, counted from 1 (see `rule` for features of such a
-        name); `part`: "level", or "spread", the distance from the median of all rows; `effect`,
-        from -1 to 1: of numbers Cliff's delta, positive where new rows are higher or spread wider,
-        and `direction`; `old` and `new`: the means of both sides; `n` rows; `p`, by permutation,
+        "uses k" or "score k" of component k, counted from 1 (`rule` says how a feature of that name
+        is renamed); `part`: "level", or "spread", the distance from the median; `effect`, from -1
+        to 1: Cliff's delta for numbers, positive if new rows are higher or more spread out; its
+        `direction`; `old` and `new`: the means of both sides; `n` rows; `p`, by permutation,
         and `q`, corrected for all tests (Benjamini and Hochberg, 1995).
 
-        ``attrs["least_q"]`` is the least q that a single shift could have: at 5% or more, no
+        ``attrs["least_q"]`` is the smallest q possible for a single shift: at 5% or more, no
         conclusion is possible.
 
     Raises
     ------
     InputError
-        When a side has fewer than five rows, or they have different columns or another order.
+        When a side has fewer than five rows, or the columns differ or are in another order.
     """
     old, new = frames.matrix_of(X_old), frames.matrix_of(X_new)
     names = old.names or new.names or [f"feature {d + 1}" for d in range(old.values.shape[1])]
@@ -89,7 +89,7 @@ def drift(
 def _unbiased(
     model: Any, old: frames.Matrix, rng: np.random.Generator
 ) -> tuple[Any, Any, Any, Any]:
-    """Return a fit to half of the old rows, those rows, and matching order and signs (K,)."""
+    """Return a fit to half of the old rows, that half, and matching order and signs (K,)."""
     from sklearn.base import clone
 
     from appca.models.draws import match
@@ -149,18 +149,18 @@ LEVEL = 0.99  # default level of both limits
 
 
 class NewRowsVerdict(NamedTuple):
-    """Distances of new rows, and limits that a share of rows stays below."""
+    """Distances of new rows, and limits that a given share of rows is below."""
 
     distances: Distances
     of_model: np.ndarray  # (N, 2) limits of T2 and Q, chi-square quantiles
-    of_data: np.ndarray | None  # limits from the run's own rows, preferred
-    ratios: np.ndarray  # (N, 2) T2 and Q over the limits that decide
-    fits: np.ndarray  # (N,) bool, whether a row is within both limits
-    order: np.ndarray  # (N,) numbers of rows, those that fit least first
+    of_data: np.ndarray | None  # preferred: limits from the rows of the fit
+    ratios: np.ndarray  # (N, 2) T2 and Q divided by the limits in use
+    fits: np.ndarray  # (N,) bool: within both limits
+    order: np.ndarray  # (N,) row numbers, worst fit first
 
 
 def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
-    """Compare distances of new rows with limits by the model and, if given, by rows of the fit."""
+    """Compare distances of new rows with limits of the model or, if given, of the fit's rows."""
     of_model = limits_of(distances, level)
     of_data = None if run is None else limits_of(distances, level, run)
     share = distances.over(of_model if of_data is None else of_data)
@@ -170,10 +170,10 @@ def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -
 
 
 def standing_out(distances: Distances) -> NewRowsVerdict:
-    """Compare rows of a fit with their own tail, however badly the model describes most of them.
+    """Compare rows of a fit with the tail of their own distances, so that few are flagged.
 
-    Cube roots of T2 and Q over the limits of the model are nearly normal (Wilson and Hilferty,
-    1931). An exponential tail through their quantiles 0.8 and 0.95 has 0.1% beyond the limits.
+    Cube roots of T2 and Q divided by the model's limits are nearly normal (Wilson and Hilferty,
+    1931). An exponential tail through their 0.8 and 0.95 quantiles puts 0.1% above the limits.
     """
     of_model = limits_of(distances, LEVEL)
     low, high = np.quantile(np.cbrt(distances.over(of_model)), (0.8, 0.95), axis=0)

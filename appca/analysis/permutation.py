@@ -1,8 +1,8 @@
-"""p values by permutation: as many as a test needs, and a model of the tail for the smallest.
+"""Permutation p values: as many permutations as a test needs, and a model of the tail.
 
-A test stops once 20 permutations have reached its statistic (Besag and Clifford, 1991). If none
-has, a generalised Pareto distribution continues the tail of the permuted statistics (Knijnenburg
-et al., 2009), so that p can be small enough to correct for many tests.
+A test stops once 20 permutations have reached its statistic (Besag and Clifford, 1991). If no
+permutation has, a generalised Pareto distribution extrapolates the tail (Knijnenburg et al.,
+2009), so that p can be small enough to correct for multiple tests.
 """
 
 from collections.abc import Callable
@@ -11,10 +11,10 @@ import numpy as np
 
 ENOUGH = 20  # permutations that reach the statistic
 MORE = 10  # factor of permutations for tests that lack them
-TAIL = 250  # largest permuted statistics that the tail is fitted to, at most a quarter of all
+TAIL = 250  # permuted statistics for fitting the tail; at most a quarter of all
 LEAST_TAIL = 25
 CLEAR = 1e-7  # smallest p of the extrapolated tail
-ROUNDING = 1e-9  # difference between equal statistics summed in different orders
+ROUNDING = 1e-9  # tolerance for statistics summed in different orders
 
 
 def permuted(
@@ -24,13 +24,13 @@ def permuted(
     least: np.ndarray | float = 0.0,
     step: int = 500,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return p, at least `least`, and the mean by chance of statistics that are large, all (T,).
+    """Return p, at least `least`, and the mean permuted statistic, all (T,); large is significant.
 
     ``draw(m, tests)`` returns statistics (t, m) of tests (t,) for m permutations, `step` at a time.
     """
     n_tests = len(observed)
     counts, total = np.zeros(n_tests), np.zeros(n_tests)
-    top = np.full((n_tests, TAIL + 1), -np.inf)  # largest, where none reached the observed one
+    top = np.full((n_tests, TAIL + 1), -np.inf)  # for `_tail`
     p, done, tests = np.ones(n_tests), 0, np.arange(n_tests)
     for n in range(n_permutations, MORE * (n_permutations + 1), n_permutations + 1):
         for start in range(done, n, step):
@@ -52,9 +52,9 @@ def permuted(
 def _tail(observed: np.ndarray, top: np.ndarray, n: int) -> np.ndarray:
     """Return P(statistic >= observed) (t,) from the `TAIL` + 1 largest (t, ..) of n permutations.
 
-    Above its M-th largest value u it follows 1 - (1 + xi (x - u) / s)^(-1/xi), with xi and s by
+    Above the M-th largest value u the tail is 1 - (1 + xi (x - u) / s)^(-1/xi), with xi and s from
     probability-weighted moments (Hosking and Wallis, 1987). A negative xi would bound the
-    statistic; an exponential tail, xi = 0, is used instead, which makes p larger.
+    statistic, so an exponential tail (xi = 0), which gives larger p, is used instead.
     """
     m = min(TAIL, n // 4)
     if m < LEAST_TAIL or not len(observed):
@@ -74,7 +74,7 @@ def _tail(observed: np.ndarray, top: np.ndarray, n: int) -> np.ndarray:
 
 
 def corrected(p: np.ndarray) -> np.ndarray:
-    """Return q, p (T,) corrected for all tests (Benjamini and Hochberg, 1995)."""
+    """Return q: p (T,) corrected for multiple tests (Benjamini and Hochberg, 1995)."""
     from scipy.stats import false_discovery_control
 
     return np.asarray(false_discovery_control(p)) if len(p) else p

@@ -1,4 +1,4 @@
-"""Single rows and groups of rows: one row as an equation, outliers, similar rows."""
+"""Analyse rows and groups of rows: one row as an equation, outliers, similar rows."""
 
 import math
 from collections import Counter
@@ -24,7 +24,7 @@ class RowParts(NamedTuple):
     """A row as a sum, in data units: original = average + terms + residual."""
 
     original: np.ndarray  # (D,)
-    average: np.ndarray  # (D,) reconstruction without components
+    average: np.ndarray  # (D,) reconstruction with all scores 0
     components: tuple[int, ...]  # components used, from 0
     scores: np.ndarray  # (L,)
     terms: np.ndarray  # (L, D) score times component
@@ -51,9 +51,9 @@ def alternatives(
 ) -> list[tuple[tuple[int, ...], float]]:
     """Return a row's most probable supports, counted from 0, and their exact probabilities.
 
-    Returns none if there are too many supports to enumerate. y (D',) is the preprocessed row, with
-    NaN for missing cells. With x integrated out,
-    c = W'(y - mu)/sigma2 and Lam_S = inv(T) + W_S'W_S/sigma2,
+    Returns an empty list if there are too many supports to enumerate. y (D',) is the preprocessed
+    row, with NaN for missing cells. With x integrated out, c = W'(y - mu)/sigma2 and
+    Lam_S = inv(T) + W_S'W_S/sigma2,
 
         log p(S | y) = log p(S) - 1/2 log|T Lam_S| + 1/2 c_S' inv(Lam_S) c_S + constant
     """
@@ -67,7 +67,7 @@ def alternatives(
     noise = np.broadcast_to(model.noise_variance, len(y))
     left = y - model.mean.astype(np.float64)
     seen = ~np.isnan(left) & (noise > 0.0)
-    deviation = np.sqrt(np.maximum(model.latent_variance, _TINY))  # in units of the scores
+    deviation = np.sqrt(np.maximum(model.latent_variance, _TINY))  # scale of the scores
     W = deviation[:, None] * model.components[:, seen].astype(np.float64) / np.sqrt(noise[seen])
     left = left[seen] / np.sqrt(noise[seen])
     Z = np.vstack([np.eye(K, dtype=bool)[supports(K, size)].any(axis=1) for size in sizes])
@@ -105,7 +105,7 @@ def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray:
 
 
 def near_in_data(X: np.ndarray, fitted: Fitted, row: int, n: int) -> np.ndarray:
-    """Return the n rows of X (N, D) nearest to a row after preprocessing, the nearest first."""
+    """Return the n rows of X (N, D) nearest to a row after preprocessing, nearest first."""
     y, step = fitted.transform(X[row : row + 1]), max(1, _BLOCK_VALUES // X.shape[1])
     blocks = (fitted.transform(X[at : at + step]) - y for at in range(0, len(X), step))
     squares = np.concatenate([np.einsum("nd,nd->n", B, B, dtype=np.float64) for B in blocks])
@@ -124,18 +124,18 @@ def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
 
 
 _SINGULAR = 1e-6  # relative to a component's squared length
-_ORTHONORMAL = 1e-4  # float32 components are orthonormal to some 1e-6
-_QUANTILES = 200  # chi-square quantiles averaged for limits with row scales
+_ORTHONORMAL = 1e-4  # float32 components are orthonormal to about 1e-6
+_QUANTILES = 200  # number of chi-square quantiles averaged for limits with row scales
 
 
 class Distances(NamedTuple):
     """T2 and Q of every row."""
 
     t2: np.ndarray  # (N,) Hotelling's T2
-    q: np.ndarray  # (N,) squared distance from the subspace over the noise variance
+    q: np.ndarray  # (N,) squared distance from the subspace divided by the noise variance
     inside: np.ndarray  # (N,) degrees of freedom of T2
-    outside: np.ndarray  # (N,) of Q
-    # learned scales (J,), probabilities (J,), and D; None without row scales
+    outside: np.ndarray  # (N,) degrees of freedom of Q
+    # learned scales (J,), their probabilities (J,), and D; None without row scales
     scales: tuple[Any, Any, int] | None = None
 
     def over(self, limits: np.ndarray) -> np.ndarray:
@@ -146,7 +146,7 @@ class Distances(NamedTuple):
 def distances(fitted: FittedRun) -> Distances:
     """Return T2 and Q of every row of a run.
 
-    With noise per feature T2 is in noise units and Q is 0, without a degree of freedom. With row
+    With noise per feature T2 is in noise units and Q is 0, with no degrees of freedom. With row
     scales both are divided by the posterior mean of the row's scale.
     """
     active, m = fitted.active, fitted.scores.astype(np.float64)
@@ -187,8 +187,8 @@ def limits_of(distances: Distances, level: float, data: Distances | None = None)
     """Return the `level` quantiles of T2 and Q, (N, 2).
 
     By default they are chi-square quantiles of the model, or `_scaled_quantiles` with row scales;
-    they are infinite without a degree of freedom. With `data`, they are empirical. T2 grows with
-    the number of components, so rows are then ranked by T2 divided by the model's limit.
+    they are infinite if there are no degrees of freedom. With `data`, they are empirical: as T2
+    grows with the number of components, rows are ranked by T2 divided by the model's limit.
     """
     from scipy.special import gammaincinv
 
@@ -212,7 +212,7 @@ def _scaled_quantiles(
 ) -> list[float]:
     """Quantiles of T2 / E[u | y] or Q / E[u | y] with these degrees of freedom.
 
-    With the support known, R = T2 + Q of a row of scale u is u chi2_D and decides
+    Given the support, R = T2 + Q of a row of scale u is distributed as u chi2_D, and
     p(u | y) ~ p(u) u^(-D/2) exp(-R / 2u). T2 / R is Beta(l/2, (D - l)/2), independent of R.
     """
     from scipy.optimize import brentq
@@ -235,9 +235,9 @@ def _scaled_quantiles(
 
 
 LEAST_ROWS = 4
-MOST_GROUPS = 30  # in one subspace
+MOST_GROUPS = 30  # maximum number of groups in a subspace
 STARTS = 2  # restarts of k-means
-JOINED_SHARE, JOINED_ROWS = 0.1, 2  # least share of a group that a class needs to belong to it
+JOINED_SHARE, JOINED_ROWS = 0.1, 2  # least share and number of a group's rows for a class to count
 
 
 class SimilarRows(NamedTuple):
@@ -245,14 +245,14 @@ class SimilarRows(NamedTuple):
 
     components: tuple[int, ...]  # counted from 0
     rows: np.ndarray  # (m,) row numbers, nearest the centre first
-    spread: float  # root mean squared distance from the centre, divided by the subspace's
+    spread: float  # root mean squared distance from the centre, relative to the subspace's
 
 
 class Mixture(NamedTuple):
     """Class counts of a group."""
 
     counts: np.ndarray  # (C,) rows of each class
-    effective: float  # exp of the entropy of the classes: 1 for one class, 2 for two halves
+    effective: float  # exp of the entropy of the classes: 1 for one class, 2 for two equal classes
     joined: tuple[int, ...]  # classes of at least two rows and a tenth of the group, largest first
 
 
@@ -263,7 +263,7 @@ def similar(
     size: int = 20,
     seed: int = 0,
 ) -> list[SimilarRows]:
-    """Group the rows of every subspace by k-means of their projections, tightest first.
+    """Group the rows of every subspace by k-means of their projections, tightest groups first.
 
     Scores are (N, K), components (K, D). A group has about `size` rows. Subspaces without
     components or with fewer than `LEAST_ROWS` rows are skipped.
@@ -272,14 +272,14 @@ def similar(
     from threadpoolctl import threadpool_limits
 
     groups: list[SimilarRows] = []
-    # With several threads the order of sums, and so the last bits, vary. BLAS keeps its threads.
+    # With several threads, the order of sums and so the last bits vary. BLAS keeps its threads.
     with threadpool_limits(1, user_api="openmp"):
         for subspace in subspaces:
             if not subspace.components or len(subspace.rows) < LEAST_ROWS:
                 continue
             points = projected(scores, components, subspace)
             scale = np.abs(points).max()
-            # equal rows may differ in the last bits of a matrix product
+            # rows that are equal may differ here in the last bits
             different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
             n_groups = min(max(1, round(len(points) / size)), MOST_GROUPS, different)
             labels = KMeans(n_groups, n_init=STARTS, random_state=seed).fit(points).labels_
@@ -287,7 +287,7 @@ def similar(
             of_subspace = []
             for label in np.unique(labels):
                 members = np.flatnonzero(labels == label)
-                # k-means' centres are inexact
+                # k-means' own centres are inexact
                 away = points[members] - points[members].mean(axis=0)
                 squares = np.square(away).sum(axis=1)
                 rows = subspace.rows[members[np.argsort(squares, kind="stable")]]
@@ -298,23 +298,23 @@ def similar(
 
 
 def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) -> np.ndarray:
-    """Coordinates (m, L) of a subspace's rows with the distances of their projections.
+    """Coordinates (m, L) of a subspace's rows that preserve the distances of their projections.
 
     With W_s'W_s = V diag(v) V', |W_s x| = |diag(v)^(1/2) V'x|.
     """
     chosen = list(subspace.components)
     member_scores = scores[np.ix_(subspace.rows, np.asarray(chosen))].astype(np.float64)
     W = components[chosen].astype(np.float64)
-    values, vectors = np.linalg.eigh(W @ W.T)  # unlike Cholesky, it allows parallel factors
+    values, vectors = np.linalg.eigh(W @ W.T)  # unlike Cholesky, works for a singular matrix
     return np.asarray(member_scores @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
 
 def mixtures(
     groups: Sequence[SimilarRows], codes: np.ndarray, n_classes: int
 ) -> list[tuple[SimilarRows, Mixture]]:
-    """Count the classes (N,) in each group, negative for rows without one.
+    """Count the classes (N,) in each group; negative codes are rows without a class.
 
-    Groups that join most classes come first, then tighter groups.
+    Groups with the most joined classes come first, then tighter groups.
     """
     mixed = []
     for group in groups:

@@ -11,11 +11,11 @@ from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
 from appca.words import naming_extra, number, percent, refuse_if, shortened
 
-MOST_FEATURES = 200  # wider tables: rules use labels and components only
-LEAST = 6  # rows selected, and others
-MOST_ROWS = 8_000  # rows searched; at most half of them are selected
-A_CONDITION = 0.02  # gain of F1 that justifies a condition or "not"
-USES, SCORE = "uses ", "score "  # and the number of a component: columns of `rule_table`
+MOST_FEATURES = 200  # wider tables: no rules about features
+LEAST = 6  # rows per side
+MOST_ROWS = 8_000  # rows searched; at most half of them selected
+A_CONDITION = 0.02  # least gain of F1 for a condition or "not"
+USES, SCORE = "uses ", "score "  # columns of `rule_table`, with a component's number
 
 
 class Clause(NamedTuple):
@@ -27,7 +27,7 @@ class Clause(NamedTuple):
     value: bool | str | None = None  # a class, or whether a component is used
 
     def mask(self, values: Any) -> np.ndarray:
-        """Return which values (N,) meet the condition; missing ones never do."""
+        """Return which values (N,) meet the condition; missing values never do."""
         if isinstance(self.value, bool):
             plain = values.values if isinstance(values, frames.TableColumn) else values
             return np.asarray(np.asarray(plain, dtype=bool) == self.value)
@@ -51,11 +51,11 @@ class Clause(NamedTuple):
         return f"{name} {way} {number(bound or 0.0)}"
 
     def code(self) -> str:
-        """Return the condition on a DataFrame called table, in pandas."""
+        """Return the condition as pandas code for a DataFrame called table."""
         column = f"table[{self.column!r}]"
         if isinstance(self.value, bool):
             return column if self.value else f"~{column}"
-        if self.value is not None:  # pandas writes whole numbers with gaps as "3.0"
+        if self.value is not None:  # pandas converts integers with missing values to "3.0"
             texts = [self.value, *([f"{self.value}.0"] if self.value.isdecimal() else [])]
             return f"{column}.astype(str).isin({texts!r})"
         parts = [f"({column} > {self.low!r})"] if self.low is not None else []
@@ -73,26 +73,26 @@ def called(column: str, names: Sequence[str] = ()) -> str:
 
 
 def component_of(column: str) -> tuple[str, int]:
-    """Return USES or SCORE and the component, counted from 1, of a column of `rule_table`, or 0."""
+    """Return USES or SCORE and the component (from 1) of a column of `rule_table`; else 0."""
     kind, _, k = column.rpartition(" ")
     of_component = f"{kind} " in (USES, SCORE) and k.isdecimal()
     return (f"{kind} ", int(k)) if of_component else ("", 0)
 
 
 class RuleQuality(NamedTuple):
-    """How well a rule describes rows that it was not made from."""
+    """Quality of a rule on held-out rows."""
 
     recall: float  # share of the selected rows that it describes
     precision: float  # share of the described rows that are selected
 
 
 class RowRule(NamedTuple):
-    """Conditions that rows meet together, or miss together, and their quality on held-out rows."""
+    """Conditions that the rows meet (or, if negated, do not all meet), with their quality."""
 
-    clauses: tuple[Clause, ...]  # one or more
+    clauses: tuple[Clause, ...]  # at least one
     quality: RuleQuality
     n_held_out: int
-    negated: bool = False  # the rows are those that miss at least one condition
+    negated: bool = False  # True: rows that fail at least one condition
 
     def mask(self, table: Any) -> np.ndarray:
         """Return which rows (N,) of a table (see `rule_table`) the rule describes.
@@ -110,7 +110,7 @@ class RowRule(NamedTuple):
         return np.asarray(np.logical_and.reduce(masks)) ^ self.negated
 
     def select(self, model: Any, X: Any, table: Any = None) -> np.ndarray:
-        """Return which rows X (N, D) of other data meet the rule, (N,) bool; see `appca.rule`."""
+        """Return which rows X (N, D) of other data are selected, (N,) bool; see `appca.rule`."""
         rows = model.describe(frames.matrix_of(X).for_model(model))
         return self.mask(rule_table(rows.scores, rows.active, frames.named_columns(table).items()))
 
@@ -144,9 +144,9 @@ class RowRule(NamedTuple):
 def rule_table(
     scores: np.ndarray, active: np.ndarray, table: Iterable[tuple[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return columns for rules: of a table, and use and scores, NaN if a row does not use it.
+    """Return columns for rules: the table's, and use and scores, NaN if a row does not use it.
 
-    A column that is called like another, or like one of a component, gets " (column)" behind.
+    " (column)" is appended to the name of a column that equals another or a component's.
     """
     columns: dict[str, Any] = {}
     for name, values in table:
@@ -181,8 +181,8 @@ def rule(
 ) -> RowRule:
     """Describe selected rows by a short rule.
 
-    Conditions are added one after the other, each the one that raises F1 most; those that raise it
-    by less than 0.02 are left out again.
+    Conditions are added one at a time; each is the one that raises F1 most. The rule keeps the
+    combination with the highest F1 after 0.02 is deducted per condition.
 
     Parameters
     ----------
@@ -190,26 +190,26 @@ def rule(
         With K components.
     X : array-like or data frame, shape (N, D)
     selected : array-like of bool, shape (N,)
-        The rows to describe; at least six, and at least six others.
+        The rows to describe; at least six rows selected, and six not.
     table : data frame, or mapping of str to array-like of shape (N,), optional
-        Columns that the rule may be about, beside use of components and scores: numbers and
-        classes, distinguished as in `association`, no dates. A column that is called like one of a
-        component, such as "score 1", gets " (column)" behind its name.
+        Columns that the rule may use in addition to use and scores: numbers and classes,
+        distinguished as in `association`, but no dates. " (column)" is appended to the name of a
+        column that equals a component's, such as "score 1".
     max_clauses : int
-        Conditions in the rule, at most.
+        Maximum number of conditions.
     random_state : int, Generator or None
-        Chooses the third of the rows that is held out.
+        Determines the third of the rows that is held out.
 
     Returns
     -------
     RowRule
-        Its `quality` is that on the held-out rows. ``rule.select(model, X, table)`` selects rows of
-        other data, ``rule.to_pandas()`` and ``rule.to_python()`` are the rule as code.
+        Its `quality` is measured on held-out rows. ``rule.select(model, X, table)`` selects rows of
+        other data, ``rule.to_pandas()`` and ``rule.to_python()`` return code for the rule.
 
     Raises
     ------
     InputError
-        When there are too few rows on either side, or not as many as rows of X.
+        When there are too few rows on either side, or `selected` and X differ in length.
     """
     rows = model.describe(frames.matrix_of(X).for_model(model))
     columns = rule_table(rows.scores, rows.active, frames.named_columns(table).items())
@@ -266,12 +266,12 @@ def described(
 
 
 class _Search(NamedTuple):
-    """Columns of N rows, and which of the rows are wanted."""
+    """Columns of N rows, and a mask of the wanted rows."""
 
     columns: dict[str, frames.TableColumn]
     orders: dict[str, np.ndarray]
     wanted: np.ndarray  # (N,) bool
-    weight: float  # unwanted rows
+    weight: float  # weight of an unwanted row
     negated: bool
 
     def rows(self, path: Sequence[Clause]) -> np.ndarray:
@@ -299,7 +299,7 @@ class _Search(NamedTuple):
         return path
 
     def best(self, path: Sequence[Clause]) -> tuple[float, Clause | None]:
-        """Return the condition that goes best with others, and F1 with it."""
+        """Return the condition that raises F1 most when added to others, and that F1."""
         rows, most, best = self.rows(path), 0.0, None
         for name, column in self.columns.items():
             order = self.orders[name][rows[self.orders[name]]]

@@ -1,4 +1,4 @@
-"""Selections of rows: combining them, and keeping them on disk under a name."""
+"""Selections of rows: combine them, and store them by name."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from appca.storage.files import read_numbered, write_numbered
 from appca.storage.identity import ID_DIGITS, is_digest, sha256
 from appca.words import reason, refuse_if, refusing, storing
 
-# Ways to bring other rows into a selection: title, help, and what combines both (N,) bool.
+# Ways to combine other rows with a selection: title, help, and a function of two masks (N,).
 COMBINATIONS: dict[str, tuple[str, str, Any]] = {
     "replace": ("Select", "Select these rows instead", lambda _, other: other.copy()),
     "union": ("Add", "Add these rows to the selection", np.logical_or),
@@ -21,12 +21,12 @@ COMBINATIONS: dict[str, tuple[str, str, Any]] = {
 
 
 def token_of(mask: np.ndarray) -> str:
-    """Twelve hex digits made of the selected rows: the same rows have the same token."""
+    """Twelve hex digits that identify a selection by its rows."""
     return sha256(f"{len(mask)} ".encode() + np.packbits(mask).tobytes(), ID_DIGITS)
 
 
 class SavedSelection(NamedTuple):
-    """A selection that was given a name."""
+    """A stored selection with its name."""
 
     name: str
     mask: np.ndarray  # (N,) bool
@@ -35,16 +35,16 @@ class SavedSelection(NamedTuple):
 class SelectionStore:
     """Named selections below ``<home>/selections/<digest of the data set>/``, one NPZ each.
 
-    Files that cannot be read, or have a wrong number of rows, are left out; see `damaged`.
+    Files that cannot be read or have the wrong number of rows are skipped; see `damaged`.
     """
 
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "selections"
 
     def save(self, digest: str, name: str, mask: np.ndarray) -> str:
-        """Keep a selection under a name, in place of an older one of that name; return the name.
+        """Store a selection by name, replacing an older one of that name; return the name.
 
-        Raises InputError without a name or without rows, or when the disk refuses.
+        Raises InputError without a name or without rows, or if the file cannot be written.
         """
         name = tidy(name)
         refuse_if(not name, "A selection needs a name to be kept; type one.")
@@ -68,7 +68,7 @@ class SelectionStore:
     def delete(self, digest: str, name: str) -> None:
         """Delete a selection if it exists.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if the file cannot be deleted.
         """
         with refusing("The selection could not be deleted", "check the permissions of its file"):
             self._file(digest, name).unlink(missing_ok=True)
@@ -79,7 +79,7 @@ class SelectionStore:
         return self.folder / digest
 
     def _file(self, digest: str, name: str) -> Path:
-        # A name is a person's text and never a part of a path.
+        # names are user text and must not become part of a path
         return self._folder(digest) / f"{sha256(name, 16)}.npz"
 
     def _read(self, digest: str, n_rows: int) -> Iterator[SavedSelection | str]:

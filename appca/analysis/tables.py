@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
     from appca.data.dataset import Dataset
 
-# A spreadsheet runs a cell that starts so as a formula (OWASP, "CSV injection"); the separator it
-# reads by, and the blanks it drops, are the user's.
+# A spreadsheet runs a cell that starts like this as a formula (OWASP, "CSV injection"). Which
+# separators and blanks it recognizes depends on the user's settings.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _ENDS = r",;|\t\r\n"
-_BLANKS = r"(?:[^\S\t\r\n]|[\"\ufeff])*"  # no ends: from each, the run of them was read again
+_BLANKS = r"(?:[^\S\t\r\n]|[\"\ufeff])*"  # no anchors: they made matching quadratic
 _FORMULA = re.compile(rf"(?:^|(?<=[{_ENDS}]))(?={_BLANKS}([=+\-@＝＋－＠][^{_ENDS}]*))")
 
 
 class Columns(NamedTuple):
-    """Columns of a table of projections that differ from the usual ones."""
+    """Optional columns of a table of projections."""
 
-    named: bool = False  # components under the names a person gave them
-    inclusion: bool = False  # how sure it is that a row uses each component
+    named: bool = False  # use the users' names of components
+    inclusion: bool = False  # P(row uses component), for each component
 
 
 USUAL = Columns()
@@ -41,12 +41,12 @@ def projection_table(
     rows: np.ndarray | None = None,
     columns: Columns = USUAL,
 ) -> "pd.DataFrame":
-    """One line for each row, or each of `rows`: its id, its scores, and how well it fits.
+    """Table of all rows, or of `rows`: ids, scores, and goodness of fit.
 
     Columns are `id`, the labels, `subspace`, `component_1` and so on, or their names (scores, zero
-    where the component is not used), if wanted `inclusion_1` and so on (probability that the row
-    uses the component), `membership` (probability of the row's set of components),
-    `reconstruction_error` (mean square a feature) and `log_likelihood` (nats).
+    if the component is not used), optionally `inclusion_1` and so on (probability that the row uses
+    the component), `membership` (probability of the row's support), `reconstruction_error` (mean
+    squared error per feature) and `log_likelihood` (nats).
     """
     import pandas as pd
 
@@ -67,7 +67,7 @@ def projection_table(
 def front_columns(
     dataset: "Dataset", rows: np.ndarray, taken: Collection[str]
 ) -> dict[str, np.ndarray]:
-    """Return ids and labels of rows; a label called like a column that is taken is renamed."""
+    """Return ids and labels of rows; a label whose name is taken is renamed."""
     front: dict[str, np.ndarray] = {"id": dataset.ids[rows].astype(object)}
     for name, values in dataset.labels.items():
         free = name
@@ -78,7 +78,7 @@ def front_columns(
 
 
 def headings(described: DescribedRows, columns: Columns = USUAL) -> list[str]:
-    """Return the heading of each component's column; two of one name get their numbers, too."""
+    """Return each component's column heading; components of the same name get numbers too."""
     usual = [f"component_{k + 1}" for k in range(described.scores.shape[1])]
     if not columns.named or not isinstance(described, FittedRun):
         return usual
@@ -91,26 +91,26 @@ def headings(described: DescribedRows, columns: Columns = USUAL) -> list[str]:
 
 
 def csv_bytes(table: "pd.DataFrame") -> bytes:
-    """Table as UTF-8 CSV in which no text can act as a spreadsheet formula; numbers are exact."""
+    """Table as UTF-8 CSV without text that a spreadsheet runs as a formula; numbers are exact."""
     safe = table.rename(columns=neutral)
     for name in safe.columns[[column.kind not in "biuf" for column in safe.dtypes]]:
         safe[name] = [neutral(value) for value in safe[name]]
-    # RFC 4180's line ends; a cell that holds either of their characters is then quoted.
+    # With RFC 4180's line ends, pandas quotes cells that contain either character.
     return safe.to_csv(index=False, lineterminator="\r\n").encode()
 
 
 def npz_bytes(table: "pd.DataFrame", components: np.ndarray, scores: Sequence[str]) -> bytes:
-    """Table as NPZ: one array per column, one for all `scores`, and the components; no objects."""
+    """Table as NPZ without pickle: an array per column, one of all `scores`, and the components."""
     together = {"scores": table[list(scores)].to_numpy(), "components": components}
     for name, column in table.items():
-        # names of all components together must not be columns
+        # arrays must not have the same name as a column
         free = f"{name}_" if name in together else str(name)
         together[free] = column.to_numpy(dtype=None if column.dtype.kind in "biuf" else "U")
     return npz_of(together)
 
 
 def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Write what `numpy.savez_compressed` would, but for any name of an array."""
+    """Write NPZ like `numpy.savez_compressed`, but allow any array name."""
     buffer, members = io.BytesIO(), dict[str, np.ndarray]()
     for name, values in arrays.items():
         safe = "".join(c if c.isalnum() or c in "_-" else "_" for c in name) or "column"
@@ -122,7 +122,7 @@ def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def neutral(text: object) -> str:
-    """Text that a spreadsheet will show rather than run; a plain number such as -1 is harmless."""
+    """Text that a spreadsheet shows and does not run; plain numbers such as -1 are unchanged."""
     plain = str(text)
     safe = _FORMULA.sub(lambda at: "" if _is_number(at[1]) else "'", plain)
     risky = plain.startswith(FORMULA_STARTS) and safe[0] != "'" and not _is_number(plain)
@@ -147,9 +147,9 @@ class Patterns(NamedTuple):
 def component_table(
     dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: Columns
 ) -> "pd.DataFrame":
-    """One line per feature: its name, its average and its weight in each component.
+    """One line per feature: its name, its average, and its weight in each component.
 
-    Pixels are called ``row,column``, with a colour where there are colours, all counted from 0.
+    Pixels are called ``row,column`` (with a colour channel, if any), all counted from 0.
     """
     import pandas as pd
 
@@ -164,7 +164,7 @@ def component_npz(
 ) -> bytes:
     """Return an NPZ of `components` (K, D) and `mean` (D,) in units of the data, with names.
 
-    Beside them `features`, `names`, `explained_variance`, `components_of_fit`, `mean_of_fit`.
+    Also has `features`, `names`, `explained_variance`, `components_of_fit`, `mean_of_fit`.
     """
     arrays = patterns._asdict() | {
         "features": np.array(_features(dataset), dtype="U"),

@@ -22,12 +22,12 @@ from appca.storage.schema import Facts
 from appca.words import naming_extra, refuse_if, storing
 
 StageReport = Callable[[str, float], None]
-_QUERIES = 512  # between two reports
-FLAT = 3  # columns up to which a tree is fastest
+_QUERIES = 512  # queries between two progress reports
+FLAT = 3  # maximum number of columns for which a tree is fastest
 
 
 class Neighbours(NamedTuple):
-    """Exact nearest rows of every row, itself first."""
+    """Exact nearest rows of every row, starting with the row itself."""
 
     indices: np.ndarray  # (N, k) int32
     distances: np.ndarray  # (N, k) float32, Euclidean
@@ -38,11 +38,11 @@ def nearest_rows(
 ) -> Neighbours:
     """Return the k nearest rows of every row of X (N, D) in Euclidean distance, in float32.
 
-    k is at most N and includes the row itself, which comes first even before equal rows.
+    k is at most N and counts the row itself, which comes first even before equal rows.
     """
     from sklearn.neighbors import NearestNeighbors
 
-    X = X - X.mean(axis=0, dtype=np.float64).astype(np.float32)  # small norms round less
+    X = X - X.mean(axis=0, dtype=np.float64).astype(np.float32)  # smaller norms, less rounding
     X = np.ascontiguousarray(X, dtype=np.float32)
     algorithm = "kd_tree" if X.shape[1] <= FLAT else "brute"
     search = NearestNeighbors(n_neighbors=k, algorithm=algorithm).fit(X)
@@ -53,13 +53,13 @@ def nearest_rows(
         distances[queries], indices[queries] = search.kneighbors(X[queries])
     rows = np.arange(len(X))
     place = (indices == rows[:, None]).argmax(axis=1)
-    place[indices[rows, place] != rows] = k - 1  # more equal rows than k: give up the last
+    place[indices[rows, place] != rows] = k - 1  # more than k equal rows: replace the last
     indices[rows, place] = indices[:, 0]
-    indices[:, 0], distances[:, 0] = rows, 0.0  # UMAP takes the first neighbour for the row
+    indices[:, 0], distances[:, 0] = rows, 0.0  # as UMAP requires
     return Neighbours(indices, distances)
 
 
-_JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part
+_JITTER = 1e-4  # noise relative to the start's spread: equal rows must be able to separate
 MOST_BYTES = 500_000_000  # stored neighbours; 15 of 70,000 rows take 8 MB
 NEIGHBOUR_FILES = "neighbours-*.npz"
 
@@ -74,8 +74,8 @@ class EmbeddingConfig(Recorded):
     min_dist: float = 0.1
     spread: float = 1.0
     n_components: int = 2
-    start: str = "pca"  # first coordinates: principal components of the data, or of a run's scores
-    run: str | None = None  # whose scores are the start; None with "pca"
+    start: str = "pca"  # initial coordinates: components of the data ("pca") or a run's scores
+    run: str | None = None  # id of the run with these scores; None with "pca"
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ class EmbeddingConfig(Recorded):
 
 
 class Embedding(NamedTuple):
-    """Coordinates of all rows, and what they do to neighbours."""
+    """Coordinates of all rows, and how well they preserve neighbours."""
 
     coordinates: np.ndarray  # (N, 2 or 3) float32
     trust: np.ndarray | None = None  # (N, 3) float32: false, missing, kept, see `explore.trust`
@@ -117,7 +117,7 @@ class EmbeddingStore:
         return config.id
 
     def get(self, embedding_id: str) -> Embedding | None:
-        """Return an embedding, or None when it is not there or cannot be read; see `or_none`."""
+        """Return an embedding, or None if it is missing or cannot be read; see `or_none`."""
         return files.or_none(partial(self._read, embedding_id)) if is_id(embedding_id) else None
 
     def _read(self, embedding_id: str) -> Embedding | None:
@@ -131,7 +131,7 @@ class EmbeddingStore:
         return Embedding(places, stored.get("trust"), near) if sound else None
 
     def neighbours(self, of: EmbeddingConfig, X: np.ndarray, report: StageReport) -> Neighbours:
-        """Nearest rows of preprocessed rows X (N, D') from the disk, else computed and kept."""
+        """Nearest rows of preprocessed rows X (N, D') from disk, or else computed and stored."""
         of_file = {"data": of.dataset, "pre": of.preprocessing, "k": of.n_neighbors}
         name = "neighbours-" + digest_of(of_file)
         stored = files.read_cached(self.folder / f"{name}.npz")
@@ -157,11 +157,11 @@ def embed(
     report: StageReport = lambda _stage, _fraction: None,
     fitted: Fitted | None = None,
 ) -> Embedding:
-    """Lay out all rows by UMAP. Call it in a worker process only.
+    """Compute the UMAP of all rows; only in a worker process.
 
-    `report` gets stages, in the order of `jobs.tasks.map_seconds`, and the share done of each.
+    `report` gets stages, in the order of `jobs.tasks.map_seconds`, and the fraction done of each.
     The store keeps the neighbours. The start "appca" needs the `scores` (N, K) of its run. `fitted`
-    is the preprocessing if it is known. Raises InputError when there are too few rows or scores.
+    is the preprocessing, if known. Raises InputError if there are too few rows or scores.
     """
     refuse_if(
         config.n_neighbors >= dataset.n_rows,
@@ -191,7 +191,7 @@ def embed(
     options |= {"n_jobs": 1, "precomputed_knn": tuple(near), "tqdm_kwds": bar}
     init = "pca" if scores is None else start_from(scores, config)
     with warnings.catch_warnings():
-        # What it would warn of is meant: one thread with a seed, no search index, no new rows.
+        # its warnings are about choices made here: a seed and so one thread, and no new rows
         warnings.simplefilter("ignore")
         report("loading UMAP", 0.0)
         with naming_extra():
@@ -203,7 +203,7 @@ def embed(
 
 
 def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:
-    """Return first coordinates: a run's scores on their principal components, a little noise."""
+    """Return initial coordinates: principal components of a run's scores, with some noise."""
     centred = scores.astype(np.float64) - scores.mean(axis=0, dtype=np.float64)
     _, axes = np.linalg.eigh(centred.T @ centred)
     axes = axes[:, ::-1][:, : config.n_components]
@@ -225,7 +225,7 @@ class AboutMap(Struct):
 
 
 def read(packed: Packed, number: int, said: AboutMap, dataset: Dataset) -> KeptMap:
-    """Read a map of a data set; ValueError for one of other rows."""
+    """Read a map of a data set; ValueError if it belongs to other rows."""
     config, places = EmbeddingConfig.from_dict(said.config), packed.array(f"maps/{number}.npy")
     fits = places.dtype == np.float32 and places.shape == (dataset.n_rows, config.n_components)
     fits &= config.dataset == dataset.digest and bool(np.isfinite(places).all())
@@ -234,7 +234,7 @@ def read(packed: Packed, number: int, said: AboutMap, dataset: Dataset) -> KeptM
 
 
 def keep(maps: Sequence[KeptMap], ids: Mapping[str, str], home: Path) -> None:
-    """Store maps that are not there, with the ids that their fits have in this home."""
+    """Store new maps, with the ids that their fits have in this home."""
     store = EmbeddingStore(home)
     for of, embedding in maps:
         config = replace(of, run=ids.get(of.run or "", of.run))

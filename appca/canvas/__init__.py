@@ -1,4 +1,4 @@
 """The picture of a fitted model: its scene, the JavaScript that draws it, and its hosts.
 
-`docs/scene.md` has the format of a scene and the canvas's own interface.
+`docs/scene.md` documents the format of a scene and the interface of the canvas.
 """

@@ -1,7 +1,7 @@
-"""Parts of scenes that browsers may fetch, under names that nobody can guess.
+"""Parts of scenes for browsers to fetch, under names that cannot be guessed.
 
-A name is a keyed hash of the content, so that a browser keeps its copy whatever the run, session or
-page. The copy that has not been asked for the longest goes first; the next page offers it again.
+A name is a keyed hash of the content, so a browser can reuse its copy for every run, session and
+page. The least recently requested content is evicted; the next page offers it again.
 """
 
 import hashlib
@@ -16,21 +16,21 @@ import numpy as np
 
 from appca.canvas.scene import Scene
 
-SHARD = 2_000_000  # bytes; browsers do not keep single files that are much larger
+SHARD = 2_000_000  # bytes; browsers do not cache much larger files
 MOST_BYTES = 512 << 20
 MOST_PROMISES = 20_000
 RAW, PNG, JSON = "application/octet-stream", "image/png", "application/json"
 
 
 class Served(NamedTuple):
-    """Bytes and what they are."""
+    """Content with its type."""
 
     content: bytes | memoryview
     kind: str
 
 
 class Parcels:
-    """Parcels at hand in this server, for all sessions."""
+    """Content available from this server, for all sessions."""
 
     def __init__(self, secret: bytes, most_bytes: int = MOST_BYTES) -> None:
         self._secret, self._most = secret, most_bytes
@@ -40,15 +40,15 @@ class Parcels:
         self._lock, self._making = threading.Lock(), threading.Lock()
 
     def offer(self, content: bytes | memoryview, kind: str = RAW) -> str:
-        """Keep bytes and return their name."""
+        """Store bytes and return their name."""
         name = self.name(content)
         self._keep(name, Served(content, kind))
         return name
 
     def promise(self, what: str, make: Callable[[], bytes], kind: str) -> str:
-        """Return the name of bytes that are made when they are first asked for.
+        """Return the name of content that is created when first requested.
 
-        `what` says what they are made of, so that the same text always means the same bytes.
+        `what` identifies the content: the same text always stands for the same bytes.
         """
         name = self.name(what.encode())
         with self._lock:
@@ -59,10 +59,10 @@ class Parcels:
         return name
 
     def get(self, name: str) -> Served | None:
-        """Return a parcel, or None; a lazy parcel is made now."""
+        """Return content, or None; deferred content is created now."""
         parcel = self._at_hand(name)
         if parcel is None and name in self._promises:
-            with self._making:  # one at a time, so that two who ask do not draw it twice
+            with self._making:  # one at a time, so that two requests do not create it twice
                 parcel, promised = self._at_hand(name), self._promises.get(name)
                 if parcel is None and promised is not None:
                     make, kind = promised
@@ -87,16 +87,16 @@ class Parcels:
                 self._bytes -= len(gone.content)
 
     def name(self, content: bytes | memoryview, of: bytes = b"") -> str:
-        """Return the name of bytes of a kind: nobody without the home's secret can make it."""
+        """Return the name of content; only with the home's secret can it be computed."""
         return hashlib.blake2b(content, key=self._secret, digest_size=16, person=of).hexdigest()
 
 
 def publish(scene: Scene, of_rows: str, parcels: Parcels) -> dict[str, Any]:
-    """Offer all parts of a scene; return their names, which are all that goes to the page itself.
+    """Offer all parts of a scene; return their names, which are all that the page receives.
 
-    `of_rows` is the digest of the data set, for the sheets, which are drawn when they are wanted.
-    Names are by "meta" (JSON), "buffers" (name to shards in order), "sheets" and "components"
-    (None without).
+    `of_rows` is the digest of the data set, which identifies the sheets; they are drawn on request.
+    Keys are "meta" (JSON), "buffers" (name to shards in order), "sheets" and "components" (None
+    if there are none).
     """
     drawn = []
     if (sheets := scene.sheets) is not None:

@@ -1,6 +1,6 @@
-"""Sparse codes of any model on the canvas: which components each row uses, and how much.
+"""Sparse codes of any model on the canvas: which components each row uses, with which values.
 
-Sparse autoencoders, dictionary learning, NMF, topic models and mixtures give such codes.
+Sparse autoencoders, dictionary learning, NMF, topic models and mixtures produce such codes.
 """
 
 from typing import Any, NamedTuple
@@ -16,34 +16,34 @@ from appca.plots.components import component_image
 from appca.plots.style import colour_by, label_colour
 from appca.words import InputError, counted
 
-MOST_USED = 128  # components of a row
+MOST_USED = 128  # maximum number of components per row
 MOST_COMPONENTS = 65_000
-STRONGEST = 4  # rows that stand for a component
+STRONGEST = 4  # number of rows shown for a component
 
 
 class Codes(NamedTuple):
     """Codes of N rows over K components."""
 
-    slots: np.ndarray  # (N, L) uint8 or uint16, ascending; the largest number fills
-    values: np.ndarray  # (N, L) float32; 0 where filled
+    slots: np.ndarray  # (N, L) uint8 or uint16, ascending; the largest number pads
+    values: np.ndarray  # (N, L) float32; 0 for padding
     n_components: int
-    directions: np.ndarray | None = None  # (K, D) what each component adds to a row
+    directions: np.ndarray | None = None  # (K, D) contribution of each component to a row
 
     def dense(self, rows: np.ndarray) -> np.ndarray:
-        """Return the values (n, K) of rows on all components, 0 where one is not used."""
+        """Return the values (n, K) of rows on all components, 0 for unused components."""
         scores = np.zeros((len(rows), self.n_components + 1), np.float32)
-        slots = np.minimum(self.slots[rows].astype(np.int64), self.n_components)  # the last fills
+        slots = np.minimum(self.slots[rows].astype(np.int64), self.n_components)  # K for padding
         np.put_along_axis(scores, slots, self.values[rows], axis=1)
         return scores[:, :-1]
 
 
 def codes_of(codes: Any, components: Any = None) -> Codes:
-    """Check codes and list them row by row.
+    """Check codes and convert them to lists per row.
 
-    Codes are two arrays (N, L): which components, counted from 0, each row uses, and their values;
-    a negative index, and a value of 0, means none. Or they are a matrix (N, K), sparse or not,
-    whose entries that are not zero are used. `components` (K, D) are what each adds to a row.
-    Raises InputError when the parts do not fit together, or rows use more than 128 components.
+    Codes are two arrays (N, L): the components, counted from 0, that each row uses, and their
+    values (a negative index or a value of 0 means none); or a matrix (N, K), sparse or dense, whose
+    nonzero entries are used. `components` (K, D) are the components' contributions to a row. Raises
+    InputError if the parts are inconsistent, or a row uses more than 128 components.
     """
     if not isinstance(codes, tuple):
         from scipy.sparse import csr_matrix
@@ -90,7 +90,7 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
 
 
 def rows_of_codes(codes: Codes, X: Any, labels: Any, images: Any) -> GivenRows:
-    """Put rows together; without X the codes themselves are their values."""
+    """Combine rows with labels and images; without X, the codes are the rows' values."""
     by_image = images is not None and not isinstance(images, (tuple, list))
     values = X
     if X is None:
@@ -107,9 +107,9 @@ def rows_of_codes(codes: Codes, X: Any, labels: Any, images: Any) -> GivenRows:
 def scene_of_codes(
     codes: Codes, rows: GivenRows, maps: dict[str, Map], shape: tuple[int, ...] | None = None
 ) -> Scene:
-    """Lay codes out: panels of the fullest sets and pairs of components, and maps.
+    """Lay out codes: panels of the largest supports and pairs of components, and maps.
 
-    `shape` is that of components that are images.
+    `shape` is the shape of components that are images.
     """
     shown = rows.pictures or rows.dataset
     pictured = shown.image_shape is not None
@@ -127,7 +127,7 @@ def scene_of_codes(
     if shape is not None and weights is not None and weights.shape[1] == int(np.prod(shape)):
         both = [[component_image(w, shape, dark=dark) for w in weights] for dark in (False, True)]
         sheet = sheet_of(np.concatenate(both), shape)
-    elif shown.image_shape is not None:  # the image of the strongest row
+    elif shown.image_shape is not None:  # shows the image of the strongest row
         first = strongest[:, :1].max(axis=1, initial=-1)
         images = shown.images(np.maximum(first, 0))
         if images.ndim == 3:
@@ -142,7 +142,7 @@ def scene_of_codes(
 
 
 def _principal(codes: Codes) -> np.ndarray:
-    """Return the first two principal components (N, 2) of the codes, which are not centred."""
+    """Return the first two principal components (N, 2) of the codes, without centring."""
     from scipy.sparse import csr_matrix
     from sklearn.utils.extmath import randomized_svd
 
@@ -157,7 +157,7 @@ def _principal(codes: Codes) -> np.ndarray:
 
 
 def _strongest(usage: Usage) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of largest magnitude of each component (K, 4), -1 where fewer; values."""
+    """Return the rows of largest magnitude per component (K, 4), padded with -1; and values."""
     rows, places = np.nonzero(usage.taken)
     components, values = usage.slots[rows, places], usage.values[rows, places]
     order = np.lexsort((-np.abs(values), components))
@@ -170,7 +170,7 @@ def _strongest(usage: Usage) -> tuple[np.ndarray, np.ndarray]:
 def _columns(
     codes: Codes, dataset: Dataset, rows: np.ndarray, values: np.ndarray
 ) -> list[list[tuple[str, float]]]:
-    """Return what describes each component: features by weight if they have names, or rows."""
+    """Return a description of each component: features by weight if named, else rows."""
     names = dataset.feature_names
     if codes.directions is not None and names and len(names) == codes.directions.shape[1]:
         return heaviest(codes.directions, names)

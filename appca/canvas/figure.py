@@ -1,7 +1,7 @@
 """Subspaces and maps of a scene as a matplotlib figure.
 
-Panels have the scales and images that the canvas gives them, and are line by line on a grid, at
-most `MOST_PANELS` of them, the fullest.
+Panels have the canvas's scales and images. They are on a grid, line by line; at most `MOST_PANELS`
+are drawn, those with the most rows.
 """
 
 import math
@@ -27,22 +27,22 @@ from appca.words import InputError, number, shortened
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.28, 1.7  # inches; HEAD above a panel for its name
+MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.28, 1.7  # inches; HEAD is the height of a panel's title
 WIDE, COLUMNS, LARGEST_SIDE, MOST_PANELS = 10.5, 6, 2.2, 30
 STRIP, MAP_SIDE = (8.0, 0.9), 6.5
 LETTERS_AN_INCH = 14.0
-TILE, ROOM = 0.19, 1.5  # inches of an image on a panel; its distance to others in its own sides
-LISTED_CLASSES = 40  # colours in a legend at most
-LARGEST = 12_000  # points beyond which they are pixels in an SVG, too
+TILE, ROOM = 0.19, 1.5  # inches per image; minimum distance relative to the image size
+LISTED_CLASSES = 40  # maximum number of colours in a legend
+LARGEST = 12_000  # number of points above which an SVG has them as pixels
 
 
 class _Drawing(NamedTuple):
     scene: Scene
     layout: str
-    colours: np.ndarray  # (N, 4) of each row
+    colours: np.ndarray  # (N, 4), per row
     theme: dict[str, str]
     selected: np.ndarray | None
-    side: tuple[float, float]  # inches: width and height of all panels
+    side: tuple[float, float]  # width and height of every panel in inches
 
 
 def draw(
@@ -53,9 +53,9 @@ def draw(
     selected: np.ndarray | None = None,
     dark: bool = False,
 ) -> StillFigure:
-    """Draw a layout of a scene, in one of its colourings; rows are grey without.
+    """Draw a layout of a scene, in one of its colourings; without one, rows are grey.
 
-    Rows that are not `selected` (N,) turn grey.
+    Rows that are not `selected` (N,) are grey.
     """
     theme, header = THEMES[dark], scene.meta["layouts"][layout]
     panels, kind = header["panels"], header["kind"]
@@ -130,7 +130,7 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     for row, at_x, at_y, image in zip(rows, x[inside], y[inside], images, strict=True):
         colour = colours[row, :3]
         shown = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
-        if sheets.style == "ink":  # strokes on black become strokes of the colour on nothing
+        if sheets.style == "ink":  # black becomes transparent
             shown = np.dstack([np.broadcast_to(colour, (*image.shape[:2], 3)), image / 255])
         picture = OffsetImage(shown, zoom=tile * 72 / max(image.shape[:2]), interpolation="nearest")
         frame = {"edgecolor": colour, "facecolor": theme["panel"], "linewidth": 0.5}
@@ -138,11 +138,11 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
 
 
 def _named(components: list[dict[str, Any]], inches: float) -> str:
-    """Return the title of a panel: the names of its components, as far as they fit, and numbers."""
+    """Return the title of a panel: component numbers, and their names if they fit."""
     texts = [str(component["number"]) for component in components]
     numbers = f"{{{','.join(texts)}}}"
     names = [c["name"] or text for c, text in zip(components, texts, strict=True)]
-    letters = int(inches * LETTERS_AN_INCH) - len(numbers) - 6  # minus the count
+    letters = int(inches * LETTERS_AN_INCH) - len(numbers) - 6  # leave space for the count
     named = f"{shortened(' × '.join(names), max(letters, 2))} {numbers}"
     return numbers if names == texts else named
 
@@ -205,15 +205,15 @@ def _legend(figure: Figure, header: dict[str, Any], theme: dict[str, str]) -> No
     bar = figure.colorbar(ramp, cax=axes, orientation="horizontal")
     bar.set_ticks(header["limits"], labels=[number(end) for end in header["limits"]])
     first, last = axes.get_xticklabels()
-    first.set_horizontalalignment("left")  # both within the bar
+    first.set_horizontalalignment("left")  # keeps both labels inside the bar
     last.set_horizontalalignment("right")
     axes.set_title(header["title"], loc="left", fontsize=9, weight="bold", color=theme["soft"])
 
 
 def panels_without_webgl(scene: Scene, layout: str, colouring: str) -> "go.Figure":
-    """Draw the fullest panels of a layout with Plotly, a fair sample of their rows as vectors.
+    """Draw the panels with the most rows by Plotly, with a random sample of rows as vectors.
 
-    `colouring` is a key of the scene's, or "component:" and a number; else rows have one colour.
+    `colouring` is a key of the scene's, or "component:" and a number; otherwise one colour is used.
     """
     from appca.plots.studies import MOST_SVG, Scatter, scatters
 
@@ -256,18 +256,18 @@ MAP = "Map"
 def plot_subspaces(
     model: Any, X: Any, y: Any = None, images: Any = None, *, by: str = "", dark: bool = False
 ) -> StillFigure:
-    """Plot the largest subspaces, or pairs of components, one panel each.
+    """Plot the subspaces with the most rows, or pairs of components, one panel each.
 
     Parameters
     ----------
-    model : fitted estimator of appca, or what `appca.load_model` gave
+    model : fitted estimator of appca, or result of `appca.load_model`
     X : array-like, shape (N, D)
     y : array-like of shape (N,), mapping or data frame, optional
-        Values to colour points by; of several, named by key or column, the first is used.
+        Values that colour the points; of several named columns, the first is used.
     images : tuple or ndarray, optional
         The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row.
     by : {"", "subspaces", "pairs"}
-        By default subspaces while at most 60 are in use.
+        By default, subspaces if at most 60 are in use, else pairs.
     dark : bool
 
     Returns
@@ -278,7 +278,7 @@ def plot_subspaces(
     Raises
     ------
     InputError
-        When the parts do not fit together.
+        When the parts are inconsistent.
     """
     return _drawn(model, X, y, images, by, {}, dark=dark)
 
@@ -299,7 +299,7 @@ def plot_map(
     model, X, y, images, dark
         As for `plot_subspaces`.
     coordinates : array-like, shape (N, 2), optional
-        Of another map, such as a UMAP of `model.transform(X)`.
+        Coordinates of another map, such as a UMAP of `model.transform(X)`.
 
     Returns
     -------
@@ -313,15 +313,15 @@ def plot_map(
 def plot_components(
     model: Any, image_shape: tuple[int, ...] | None = None, names: Any = None, *, dark: bool = False
 ) -> StillFigure:
-    """Plot what each component looks like: as an image, or as its strongest features.
+    """Plot each component: as an image, or as its strongest features.
 
     Parameters
     ----------
-    model : fitted estimator of appca, or what `appca.load_model` gave
+    model : fitted estimator of appca, or result of `appca.load_model`
     image_shape : tuple, optional
-        (h, w) or (h, w, 3), of rows that are images.
+        (h, w) or (h, w, 3), if rows are images.
     names : sequence of str, optional
-        Of the D features.
+        Names of the D features.
     dark : bool
 
     Returns

@@ -1,4 +1,4 @@
-"""Parts of a picture from a notebook's model, rows, labels and images."""
+"""Convert a notebook's model, rows, labels and images to parts of a picture."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -19,18 +19,18 @@ LABEL = "label"  # name of unnamed labels
 
 
 class GivenRows(NamedTuple):
-    """Rows of a notebook."""
+    """Rows from a notebook."""
 
     dataset: Dataset
-    pictures: Dataset | None  # images of the rows, unless X has them
+    pictures: Dataset | None  # images of the rows, if they are not in X
 
 
 def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
-    """Put rows X (N, D), an array or a table, labels and images together; NaN is missing.
+    """Combine rows X (N, D), an array or a table, with labels and images; NaN is missing.
 
-    `labels` are an array (N,), or several in a table, of which the first is the class. `images` is
+    `labels` are an array (N,), or several in a table, whose first column is the class. `images` is
     the shape (h, w) or (h, w, 3) of rows that are images, or an image for each row, (N, h, w) or
-    (N, h, w, 3). Raises InputError when the parts do not fit together.
+    (N, h, w, 3). Raises InputError if the parts are inconsistent.
     """
     values, names = matrix_of(X)
     values = values.toarray() if hasattr(values, "toarray") else values
@@ -47,7 +47,7 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
         raise InputError(msg)
     shape = images if drawn is None else drawn.shape[1:]
     if drawn is not None and int(np.prod(shape)) != values.shape[1]:
-        shape = None  # the components are no images then
+        shape = None  # so the components are not images
     columns = named_columns(labels, LABEL).items()
     dataset = Dataset(
         name="X",
@@ -65,9 +65,9 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
 
 
 def run_of(model: Any, dataset: Dataset) -> FittedRun:
-    """Describe rows by a fitted estimator of appca, or by what `appca.load_model` gave.
+    """Describe rows by a fitted estimator of appca, or a result of `appca.load_model`.
 
-    Raises InputError when it is none of those.
+    Raises InputError for any other model.
     """
     if not hasattr(model, "describe"):
         msg = "A picture needs a fitted estimator of appca, or what appca.load_model gave; got "
@@ -102,7 +102,7 @@ def scene_of_rows(rows: GivenRows, run: FittedRun, maps: Mapping[str, Map]) -> S
 
 
 def map_of(title: str, xy: Any, dataset: Dataset) -> Map:
-    """Return coordinates (N, 2) of all rows; InputError where there are not two for each."""
+    """Return coordinates (N, 2) of all rows; InputError for another shape."""
     places = np.asarray(xy, float)
     if places.shape != (dataset.n_rows, 2):
         msg = (

@@ -1,6 +1,6 @@
-"""The canvas as one HTML file, with its scripts in one bundle.
+"""The canvas as a single HTML file that includes its scripts.
 
-A file holds one fit, or several between which its sliders of K and L move.
+A file contains one fit, or several fits selected by sliders of K and L.
 """
 
 import base64
@@ -33,14 +33,14 @@ EXPORTED = re.compile(r"^export (?:async )?(?:function\*?|class|const) (\w+)", r
 
 @cache
 def closed_bundle(entry: Path) -> str:
-    """Join a module and all it imports, from any folder; the entry keeps its default export."""
+    """Join a module and all its imports; the result keeps the default export of `entry`."""
     texts: dict[Path, str] = {}
     _close(entry.resolve(), texts, is_entry=True)
     return "\n".join(texts.values())
 
 
 def _close(file: Path, texts: dict[Path, str], *, is_entry: bool = False) -> str:
-    """Add a module after those it imports; return the name of its exports."""
+    """Append a module after its imports; return the name of its exports."""
     name = "_".join(re.sub(r"\W", "_", part) for part in file.relative_to(PACKAGE).parts)
     if file in texts:
         return name
@@ -59,7 +59,7 @@ def _close(file: Path, texts: dict[Path, str], *, is_entry: bool = False) -> str
     return name
 
 
-MOST_WITH_NUMBERS = 20_000  # rows whose hover card also has numbers, which hardly pack
+MOST_WITH_NUMBERS = 20_000  # limit for numbers on hover cards, which compress badly
 
 
 def save_html(  # noqa: PLR0913 - what a page holds, by keyword
@@ -77,27 +77,27 @@ def save_html(  # noqa: PLR0913 - what a page holds, by keyword
 ) -> None:
     """Save the picture of the rows that a fitted model describes as one HTML file.
 
-    With `n_components` or `n_active` the file holds several fits and has a slider for K, and for L.
+    With `n_components` or `n_active`, the file contains several fits, with sliders for K and L.
 
     Parameters
     ----------
     path : Path or str
         The file. An existing file is replaced.
     model, X, labels, images, maps
-        As for `appca.explore`. With several fits, `model` is an estimator whose copies are
-        fitted to `X`; it need not be fitted.
+        As for `appca.explore`. For several fits, `model` is an estimator whose copies are fitted to
+        `X`; it need not be fitted itself.
     title : str
-        Shown above the picture.
+        Text above the picture.
     note : str
-        Shown below the picture, such as source and licence of the data.
+        Text below the picture, such as source and licence of the data.
     n_components, n_active : iterable of int, optional
-        Each K and L to fit, such as ``range(2, 13)`` and ``(1, 2, 3)``. Pairs with L > K are
-        left out. Where only one of the two is set, the other is that of `model`.
+        Values of K and L to fit, such as ``range(2, 13)`` and ``(1, 2, 3)``. Pairs with L > K are
+        left out. If only one of them is given, the other is that of `model`.
 
     Raises
     ------
     InputError
-        When the parts do not fit together, no pair has L <= K, or the file cannot be written.
+        When the parts are inconsistent, no pair has L <= K, or the file cannot be written.
     """
     rows = rows_of(X, labels, images)
     views = {name: map_of(name, xy, rows.dataset) for name, xy in (maps or {}).items()}
@@ -109,8 +109,8 @@ def save_html(  # noqa: PLR0913 - what a page holds, by keyword
 def _fits(
     model: Any, X: Any, n_components: Iterable[int] | None, n_active: Iterable[int] | None
 ) -> list[Any]:
-    """Fit a copy of the estimator for each K and L, K by K for each L."""
-    from sklearn.base import clone  # takes long to import
+    """Fit a copy of the estimator for each K and L, in the order of L, then K."""
+    from sklearn.base import clone  # slow to import
 
     parameters = model.get_params()
     ks = [parameters["n_components"]] if n_components is None else list(n_components)
@@ -135,7 +135,7 @@ def write_page(
     title: str,
     note: str = "",
 ) -> None:
-    """Write the page of rows and of one or several fits, each numbered after the one before."""
+    """Write a page of rows and their fits, each numbered to match the one before."""
     scenes: list[Scene] = []
     numbered = None
     for run in runs:
@@ -147,12 +147,12 @@ def write_page(
 
 
 def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str = "") -> bytes:
-    """Return a page that needs no network: hover, images, lasso, search, tour and colours.
+    """Return a self-contained page with hover cards, images, lasso, search, tour and colours.
 
-    `scenes` are of the same rows, one for each fit; the one in the middle is shown first.
-    `colouring` is the key of the one shown first.
+    `scenes` are of the same rows, one per fit; the middle one is shown first. `colouring` is the
+    key of the colouring shown first.
     """
-    packed: dict[str, int] = {}  # text of a buffer to its place: fits share what does not change
+    packed: dict[str, int] = {}  # text of a buffer -> index, because fits share unchanged buffers
 
     def place(array: np.ndarray) -> int:
         return packed.setdefault(_packed(array), len(packed))
@@ -185,7 +185,7 @@ def html_page(
     """Return a page that runs a script on data, all of it inside."""
     styles = "".join((JS / name).read_text("utf-8") for name in ("canvas.css", "bar.css"))
     style = styles + (JS / "page.css").read_text("utf-8") + css
-    inert = _json(data).replace("<", "\\u003c")  # cannot end its element
+    inert = _json(data).replace("<", "\\u003c")  # cannot close the script element
     footer = f"<footer>{escape(note)}</footer>" if note else ""
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -203,7 +203,7 @@ def _json(value: Any) -> str:
 
 
 def _packed(array: np.ndarray) -> str:
-    """Return a buffer as text: bytes of one rank together, so that they pack, then deflated."""
+    """Return a buffer as deflated text, with bytes of equal rank together for compression."""
     ranks = array.view(np.uint8).reshape(-1, array.itemsize).T
     return _text(bytes([array.itemsize]) + zlib.compress(ranks.tobytes(), 9))
 

@@ -1,9 +1,9 @@
-"""Image placement: rows of a panel in the order in which their images fit, level by level.
+"""Image placement: the order in which the images of a panel's rows fit, level by level.
 
-At level k an image keeps every other one at a distance of ``SPACING / 2^(k/4)`` of the panel, in
-the larger of the two coordinates. Rows are tried in the order in which they are given, those of
-earlier levels stay. Many points are compiled, few are not, with the same result: nobody should wait
-for the compiler before the first picture.
+At level k, images are at least ``SPACING / 2^(k/4)`` of the panel apart, in the larger of the two
+coordinates. Rows are tried in the given order, and rows placed at earlier levels stay. Many points
+are placed by compiled code, few by NumPy with the same result, so that the first picture need not
+wait for the compiler.
 """
 
 import sys
@@ -12,21 +12,21 @@ from math import gcd
 
 import numpy as np
 
-SPACING = 0.5  # share of the panel at level 0
-STEPS = 44  # quarter octaves: the last level lets 3,000 images stand side by side
+SPACING = 0.5  # distance at level 0, as a share of the panel
+STEPS = 44  # number of levels, four per octave; the last one allows 3,000 images in a line
 DISTANCES = SPACING / 2 ** (np.arange(STEPS) / 4)
-FITS = (1 / DISTANCES).astype(np.int64) + 1  # images side by side
-# Times as many rows as could have room are tried at a level, by priority: there is little to be
-# found among the others, who are tried at finer levels.
+FITS = (1 / DISTANCES).astype(np.int64) + 1  # images in a line
+# At each level, only this many times the rows that could fit are tried, by priority. Few others
+# would fit; they are tried at finer levels.
 TRIED = 32
-LEAST_COMPILED = 10_000  # points, which take 0.12 s without the compiler
+LEAST_COMPILED = 10_000  # number of points, which take 0.12 s without the compiler
 GOLDEN = 0.618033988749895
 
 
 def spread_order(n: int) -> np.ndarray:
-    """Return all of n rows (n,) uint32 in steps of the golden section, as the browser does.
+    """Return all of n rows (n,) uint32 in golden-section steps, as the browser does.
 
-    The first m of them lie evenly over the file for every m, whatever it is sorted by.
+    For every m, the first m rows are evenly spread over the file, however it is sorted.
     """
     step = int(n * GOLDEN)
     while gcd(step, n) > 1:
@@ -39,9 +39,9 @@ def room_orders(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Order the points x, y (P,) of all panels, each from its `start` (n_panels + 1,).
 
-    Points are in the order in which they are tried, 0 to 1 inside of the panel; those outside never
-    get an image. A panel has at most `most` images. Returns places within the panel (P,), first
-    those with room, then all others, and how many have room at each level (n_panels, STEPS), or -1.
+    Points are in the order of trying, with coordinates 0 to 1 inside the panel; points outside
+    never get an image. A panel has at most `most` images. Returns indices within the panel (P,),
+    placed points first, and how many are placed at each level (n_panels, STEPS), or -1.
     """
     order = np.empty(len(x), np.int64)
     levels = np.full((len(start) - 1, STEPS), -1, np.int64)
@@ -70,8 +70,8 @@ def room_orders(
 def _fill_levels(
     x: np.ndarray, y: np.ndarray, inside: np.ndarray, most: int, levels: np.ndarray
 ) -> list[int]:
-    """Return the points of one panel whose images have room, in their order."""
-    x, y = (np.where(inside, a, 0.0).astype(float) for a in (x, y))  # never used outside
+    """Return the points of one panel whose images are placed, in order."""
+    x, y = (np.where(inside, a, 0.0).astype(float) for a in (x, y))  # values outside are never used
     waits, placed = np.flatnonzero(inside).tolist(), list[int]()
     for level, (d, fit) in enumerate(zip(DISTANCES.tolist(), FITS.tolist(), strict=True)):
         if not waits:
@@ -89,8 +89,8 @@ def _fill_levels(
 def _level(
     x: np.ndarray, y: np.ndarray, fit: int, placed: list[int], waits: list[int]
 ) -> list[int]:
-    """Greedily place waiting images on a grid, one per cell; x and y are in cells."""
-    side = fit + 3  # a border keeps sideways steps in their row
+    """Place waiting images greedily on a grid, one per cell; x and y are in cells."""
+    side = fit + 3  # the border keeps neighbouring cells in the same row
     cells = (y.astype(np.int64) * side + x.astype(np.int64)).tolist()
     around = [row * side + column for row in (-1, 0, 1) for column in (-1, 0, 1)]
     u, v = x.tolist(), y.tolist()
@@ -112,7 +112,7 @@ def _level(
 
 
 def room_compiled() -> bool:
-    """Whether this process has the compiled code at hand."""
+    """Whether this process has loaded the compiled code."""
     kernels = sys.modules.get("appca.canvas.scene_kernels")
     fill_levels = getattr(kernels, "fill_levels", None)  # another thread may be importing it
     return fill_levels is not None and bool(fill_levels.signatures)

@@ -9,21 +9,21 @@ from appca.canvas import panels
 from appca.canvas.image_placement import SPACING, room_orders
 from appca.canvas.panels import JITTER, Axes, Groups, Usage
 
-PANELS_AT_FIRST = 60  # with more subspaces, pairs are shown first
-WIDE = 255  # components, beyond which pairs make a grid of the fullest instead of a triangle
-MOST_IMAGES = 12_000  # placed ahead, per panel
-LISTED = 100_000  # rows that a layout lists, or all if there are fewer
+PANELS_AT_FIRST = 60  # maximum number of subspaces to open with; otherwise pairs are shown
+WIDE = 255  # number of components above which pairs are a grid of the largest, not a triangle
+MOST_IMAGES = 12_000  # maximum number of precomputed images per panel
+LISTED = 100_000  # maximum number of rows in a layout's list
 
 
 class Layout(NamedTuple):
-    """One way to lay out the rows: for the header, and the listed rows of its panels."""
+    """A layout of the rows: header, and the rows listed by panel."""
 
     header: dict[str, Any]
     order: np.ndarray  # (listed,) uint32, panel by panel
 
 
 def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
-    """Return the layouts of a run except maps; `ranges` (K, 2) are ranges of components."""
+    """Return a run's layouts other than maps; `ranges` (K, 2) are ranges of components."""
     if usage.most_used < 2:
         return {"subspaces": _grid(usage, "strips")}
     if usage.most_used == 2:
@@ -31,15 +31,15 @@ def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
     if usage.n_components > WIDE:
         fullest = _pairs(panels.fullest_pairs(usage), usage, ranges, "Pairs", "grid")
         return {"subspaces": _grid(usage, "grid"), "pairs": fullest}
-    with ThreadPoolExecutor(1) as beside:  # at 60,000 rows and K = 20 0.3 s each
+    with ThreadPoolExecutor(1) as beside:  # each half takes 0.3 s for 60,000 rows and K = 20
         pairs = beside.submit(lambda: _pairs(panels.pairs(usage), usage, ranges, "Pairs"))
         return {"subspaces": _grid(usage, "grid"), "pairs": pairs.result()}
 
 
 def first_of(layouts: dict[str, Layout], varies: bool) -> str:
-    """Return the layout that opens first: pairs where rows differ in how many components they use.
+    """Return the first layout: pairs if rows use different numbers of components, else subspaces.
 
-    There a panel of its own for each set of components would show two of its axes only.
+    A panel for each support would then show only two of its axes.
     """
     subspaces = layouts["subspaces"].header
     in_use = len(subspaces["panels"]) + subspaces.get("other", {}).get("subspaces", 0)
@@ -70,7 +70,7 @@ def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layou
 def _pairs(
     pairs: Groups, usage: Usage, ranges: np.ndarray, title: str, kind: str = "triangle"
 ) -> Layout:
-    """Lay out pairs of components: as a grid where a triangle of all would show no panel."""
+    """Lay out pairs of components: as a triangle, or as a grid if a triangle is too large."""
     on_axes = panels.placed(pairs, usage, panels.by_pair(pairs), ranges)
     return _layout(kind, title, pairs, on_axes, usage)
 
@@ -112,7 +112,7 @@ def _layout(kind: str, title: str, panels: Groups, on_axes: Axes, usage: Usage) 
         }
         for p, components in enumerate(panels.components)
     ]
-    if kind == "triangle":  # row a, column b; a grid is filled in the order of its panels
+    if kind == "triangle":  # row a, column b; a grid is filled in panel order
         for entry in header["panels"]:
             used = entry["components"] or [usage.n_components, 0]
             entry["cell"] = [used[-1], used[0]]
@@ -125,7 +125,7 @@ def _layout(kind: str, title: str, panels: Groups, on_axes: Axes, usage: Usage) 
 
 
 def _by_room(panels: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows, sorted in each panel by the order of images, and the levels."""
+    """Return the rows, sorted within each panel by image placement, and the levels."""
     least, most = 0, MOST_IMAGES
     while least < most:
         middle = (least + most + 1) // 2

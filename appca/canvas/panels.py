@@ -14,14 +14,14 @@ from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour
 from appca.words import capital
 
-SOME, MANY = 0.05, 0.2  # share of the largest possible rank error
+SOME, MANY = 0.05, 0.2  # as shares of the largest possible rank error
 _FALSE, _MISSING = ("", "some false", "many false"), ("", "some missing", "many missing")
 TRUST_NAMES = tuple(
     ", ".join(filter(None, (false, missing))) or "neighbours kept"
     for false in _FALSE
     for missing in _MISSING
 )
-TRUST_COLOURS = (  # two ways: false neighbours towards pink, missing ones towards teal
+TRUST_COLOURS = (  # two dimensions: false neighbours are pink, missing ones teal
     *("#b9b9b9", "#8fcfcf", "#3fb3b3"),
     *("#d79ccb", "#989fce", "#4a8fb0"),
     *("#b8529f", "#80559c", "#323f8c"),
@@ -29,20 +29,20 @@ TRUST_COLOURS = (  # two ways: false neighbours towards pink, missing ones towar
 
 
 def trust_colour(trust: np.ndarray, of: str = capital(MAP)) -> Colour:
-    """Colour rows by false and missing neighbours (N, 2 or more), see `trust`; NaN is no class."""
+    """Colour rows by false and missing neighbours (N, 2 or more), see `trust`; NaN: no class."""
     false, missing = (np.searchsorted((SOME, MANY), trust[:, part], "right") for part in (0, 1))
     codes = np.where(np.isnan(trust[:, 0]), -1, 3 * false + missing)
     return Colour("category", of, codes, TRUST_NAMES, TRUST_COLOURS)
 
 
 def colour_choices(dataset: Dataset) -> dict[str, str]:
-    """Return the colourings of every scene: key to the name on screen."""
+    """Return the colourings of every scene: key to displayed name."""
     labels = {f"label:{name}": name for name in dataset.labels}
     return labels | {key: capital(key) for key in MEASURES}
 
 
 def colour_of(dataset: Dataset, fitted: FittedRun, choice: str, trust: object = None) -> Colour:
-    """Return the colouring of all rows by a label, a key of `COLOURS`, or "feature:" and a number.
+    """Return the colouring of rows by a label, a key of `COLOURS`, or "feature:" and a number.
 
     `trust` (N, 3) belongs to the map.
     """
@@ -59,33 +59,33 @@ def colour_of(dataset: Dataset, fitted: FittedRun, choice: str, trust: object = 
 
 
 FULL = 32_767
-_ROOM_ABOVE = 4.0  # times the 99.9th percentile: beyond it a score is an outlier and is cut
+_ROOM_ABOVE = 4.0  # factor of the 99.9th percentile above which scores are clipped as outliers
 
 
 class Usage(NamedTuple):
-    """Input of the canvas from a run."""
+    """Use of components by the rows of a run, for the canvas."""
 
-    slots: np.ndarray  # (N, L) uint8 or uint16: components of a row, ascending; filled up
-    scores: np.ndarray  # (N, L) int16 in units of `unit`; 0 where filled up
+    slots: np.ndarray  # (N, L) uint8 or uint16: ascending components of a row, padded
+    scores: np.ndarray  # (N, L) int16 in units of `unit`; 0 for padding
     unit: float
-    values: np.ndarray  # (N, L) float32, the scores of the model; 0 where filled up
+    values: np.ndarray  # (N, L) float32 scores of the model; 0 for padding
     n_components: int
-    priority: np.ndarray  # (N,) uint32: the rows in the order of placement
+    priority: np.ndarray  # (N,) uint32: rows in the order of placement
     pictured: bool  # whether rows are images, which need space
 
     @property
     def most_used(self) -> int:
-        """Largest number of components that a row uses."""
+        """Maximum number of components per row."""
         return int(self.slots.shape[1])
 
     @property
     def taken(self) -> np.ndarray:
-        """Slots (N, L) that hold a component."""
+        """Mask (N, L) of slots without padding."""
         return np.asarray(self.slots != np.iinfo(self.slots.dtype).max)
 
     @property
     def used(self) -> np.ndarray:
-        """How many components each row (N,) uses."""
+        """Number of components that each row (N,) uses."""
         return np.asarray(self.taken.sum(axis=1))
 
     @property
@@ -99,14 +99,14 @@ def usage_of(fitted: FittedRun, *, pictured: bool) -> Usage:
     rows, components = np.nonzero(fitted.active)
     scores, (N, K) = fitted.scores[rows, components], fitted.active.shape
     listed, values = row_by_row(rows, components, scores, N)
-    slots = listed.astype(np.uint8 if K < 256 else np.uint16)  # -1 becomes the largest
+    slots = listed.astype(np.uint8 if K < 256 else np.uint16)  # -1 becomes the largest number
     return usage_of_slots(slots, values, K, pictured=pictured)
 
 
 def row_by_row(
     rows: np.ndarray, components: np.ndarray, scores: np.ndarray, n_rows: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """List entries (n,), ordered by row, in slots (N, L), -1 where filled up, and their values."""
+    """Arrange entries (n,), ordered by row, in slots (N, L) padded with -1; with their values."""
     counts = np.bincount(rows, minlength=n_rows)
     places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     slots = np.full((n_rows, counts.max(initial=0)), -1)
@@ -118,7 +118,7 @@ def row_by_row(
 def usage_of_slots(
     slots: np.ndarray, values: np.ndarray, n_components: int, *, pictured: bool
 ) -> Usage:
-    """Return the usage of components that are listed row by row, as in `Usage`."""
+    """Return the usage of components listed per row, as in `Usage`."""
     taken = slots != np.iinfo(slots.dtype).max
     unit = _unit(values[taken])
     scores = np.clip(np.rint(values / unit), -FULL, FULL).astype(np.int16)
@@ -127,7 +127,7 @@ def usage_of_slots(
 
 
 def _unit(values: np.ndarray) -> float:
-    """Choose the step of an int16 so that one far outlier does not coarsen all other scores."""
+    """Choose the int16 step so that a single outlier does not coarsen all other scores."""
     sizes = np.abs(values)
     most = float(sizes.max(initial=0.0))
     if not most > 0:
@@ -138,8 +138,8 @@ def _unit(values: np.ndarray) -> float:
 
 
 MOST_POINTS = 2_000_000
-MOST_PANELS = 240  # subspaces that have a panel; the rest share one
-MOST_PAIRS = 1_225  # all of 50 components
+MOST_PANELS = 240  # subspaces with their own panel; the rest share one
+MOST_PAIRS = 1_225  # all pairs of 50 components
 
 Components = tuple[int, ...]
 
@@ -147,28 +147,28 @@ Components = tuple[int, ...]
 class Groups(NamedTuple):
     """Panels of a layout and their rows."""
 
-    components: list[Components]  # by panel
-    rows: np.ndarray  # (points,) panel by panel, inside a panel by priority
-    start: np.ndarray  # (n_panels + 1,) start of each; later points share a panel
-    totals: np.ndarray  # (n_panels,) rows of each, also those that are not drawn
-    gathered: int = 0  # subspaces in the shared panel
+    components: list[Components]  # per panel
+    rows: np.ndarray  # (points,) panel by panel, by priority within a panel
+    start: np.ndarray  # (n_panels + 1,) start of each panel; later points share one
+    totals: np.ndarray  # (n_panels,) rows per panel, including those not drawn
+    gathered: int = 0  # number of subspaces in the shared panel
     n_rows: int = 0  # length of the priority list
 
     @property
     def counts(self) -> np.ndarray:
-        """Rows of each panel that are drawn."""
+        """Number of drawn rows per panel."""
         return np.diff(self.start)
 
     @property
     def panel_of_point(self) -> np.ndarray:
-        """Panel of each point that has its own panel."""
+        """Panel of each point, without points in the shared panel."""
         return np.repeat(np.arange(len(self.components)), self.counts)
 
 
 def subspaces(usage: Usage) -> Groups:
-    """Return a group for each set of components in use, the fullest first.
+    """Return a group for each support in use, those with most rows first.
 
-    Where rows use more than two, those with a panel are in the order of their numbers.
+    If rows use more than two components, panels are ordered by component numbers.
     """
     member = _keys(usage)
     counts = np.bincount(member)
@@ -192,8 +192,8 @@ def subspaces(usage: Usage) -> Groups:
 def pairs(usage: Usage) -> Groups:
     """Return a group for each pair of components that rows use together.
 
-    Rows that use one component, or none, form extra groups, so that no row is left out.
-    Beyond `MOST_POINTS` only the first rows of the priority are used: a random sample.
+    Rows that use one component, or none, form extra groups, so that no row is left out. If there
+    are more points than `MOST_POINTS`, only the first rows by priority are used: a random sample.
     """
     n, K, used = len(usage.slots), usage.n_components, usage.used
     each = np.where(used < 2, 1, used * (used - 1) // 2)
@@ -220,7 +220,7 @@ def pairs(usage: Usage) -> Groups:
 
 
 def fullest_pairs(usage: Usage) -> Groups:
-    """Return the fullest pairs of very many components, found on a sample of the rows.
+    """Return the largest pairs if there are very many components, found on a sample of rows.
 
     The panels then have all their rows, up to `MOST_POINTS`.
     """
@@ -247,7 +247,7 @@ def fullest_pairs(usage: Usage) -> Groups:
 
 
 def _users(usage: Usage, components: set[int]) -> dict[int, np.ndarray]:
-    """Return the rows that use each of some components, ascending."""
+    """Return the rows that use each of these components, ascending."""
     rows = np.nonzero(usage.taken)[0]
     used = usage.slots[usage.taken]
     order = np.argsort(used, kind="stable")
@@ -256,7 +256,7 @@ def _users(usage: Usage, components: set[int]) -> dict[int, np.ndarray]:
 
 
 def whole(usage: Usage) -> Groups:
-    """Return one group of all rows, or of as many as may be drawn."""
+    """Return a group of all rows, or as many as may be drawn."""
     rows = usage.priority[:MOST_POINTS]
     n = len(usage.priority)
     return Groups([()], rows, np.array([0, len(rows)]), np.array([n]), 0, len(rows))
@@ -270,7 +270,7 @@ def _pair_codes(usage: Usage, looked_at: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _pair_parts(usage: Usage, looked_at: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield codes a * K + b of points (a a: one component, K K: none), and places of their rows."""
+    """Yield codes a * K + b (a = b: one component, K K: none), and indices of their rows."""
     K, L = usage.n_components, usage.most_used
     slots, used = usage.slots[looked_at].astype(np.int64), usage.used[looked_at]
     none = np.flatnonzero(used == 0)
@@ -289,7 +289,7 @@ def _pair_of(code: int, K: int) -> Components:
 
 
 def _keys(usage: Usage) -> np.ndarray:
-    """Give rows (N,) that use the same set of components the same number, from 0."""
+    """Give rows (N,) numbers from 0; rows with equal supports have equal numbers."""
     keys, n_keys, base = np.zeros(len(usage.slots), np.int64), 1, usage.n_components + 1
     for slot in usage.slots.T:
         if n_keys * base > 2**62:
@@ -301,29 +301,29 @@ def _keys(usage: Usage) -> np.ndarray:
 
 
 def stable_order(codes: np.ndarray, n_codes: int) -> np.ndarray:
-    """Sort so that equal ones keep their order; NumPy needs one pass per byte for small types."""
+    """Stable sort; NumPy needs one pass per byte for small types."""
     small = np.min_scalar_type(max(n_codes, 1))
     return np.argsort(codes.astype(small), kind="stable")
 
 
-JITTER = -1  # instead of a component: rows are spread along an axis that shows nothing
-SPREAD, REACH = 0.8, 1.0  # extent of rows and of the axis
-TAIL, BEYOND, MARGIN = 0.005, 1.6, 0.06  # ranges are wider than the central 99%
-FEW = 20  # up to so many rows, the range includes all
-_X, _Y = 0x85EBCA77, 0x9E3779B1  # odd numbers without pattern
+JITTER = -1  # in place of a component: spread rows along an axis without one
+SPREAD, REACH = 0.8, 1.0  # extents of rows and of the axis
+TAIL, BEYOND, MARGIN = 0.005, 1.6, 0.06  # ranges exceed the central 99%
+FEW = 20  # up to this number of rows, the range includes all
+_X, _Y = 0x85EBCA77, 0x9E3779B1  # odd multipliers of a hash
 
 
 class Axes(NamedTuple):
-    """Panels with their points on two axes."""
+    """Panels with two axes, and the positions of their points."""
 
     shown: np.ndarray  # (n_panels, 2) components on x and y, or JITTER
-    ranges: np.ndarray  # (n_panels, 2, 2) from and to, of x and of y
+    ranges: np.ndarray  # (n_panels, 2, 2) limits of x and y
     x: np.ndarray  # (points,) float32
     y: np.ndarray  # (points,)
 
 
 def by_pair(groups: Groups) -> np.ndarray:
-    """Return the axes of panels of at most two components: the larger number is x."""
+    """Return the axes of panels with at most two components: the larger number is x."""
     shown = np.full((len(groups.components), 2), JITTER)
     for p, pair in enumerate(groups.components):
         shown[p, : len(pair)] = pair[::-1]
@@ -331,7 +331,7 @@ def by_pair(groups: Groups) -> np.ndarray:
 
 
 def by_variance(groups: Groups, usage: Usage) -> np.ndarray:
-    """Return the axes of panels of any size: what varies most in a panel is x, then y."""
+    """Return the axes of panels: x is the component with the largest variance, y the next."""
     n, panel = len(groups.components), groups.panel_of_point
     rows = groups.rows[: len(panel)]
     power = np.zeros((n, max(2, usage.most_used)))
@@ -348,7 +348,7 @@ def by_variance(groups: Groups, usage: Usage) -> np.ndarray:
 def placed(
     groups: Groups, usage: Usage, shown: np.ndarray, component_ranges: np.ndarray | None = None
 ) -> Axes:
-    """Put the points of all panels on their axes; ranges are the panel's own unless given."""
+    """Place the points of all panels on their axes; by default, panels have their own ranges."""
     panel = groups.panel_of_point
     rows = groups.rows[: len(panel)]
     along = [_along(usage, rows, shown[panel, axis], axis) for axis in (0, 1)]
@@ -369,7 +369,7 @@ def of_components(usage: Usage) -> np.ndarray:
 
 
 def tails(values: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return robust ranges (n, 2) of the parts of values; zero and a margin are inside."""
+    """Return robust ranges (n, 2) of the parts of values, including zero and a margin."""
     ends = np.zeros((4, len(start) - 1), values.dtype)
     for p, (first, last) in enumerate(pairwise(start.tolist())):
         if last > first:

@@ -1,4 +1,4 @@
-"""The scene of a run: rows, colours, pictures and texts that the canvas draws."""
+"""The scene of a run: the rows, colours, pictures and texts for the canvas."""
 
 import json
 import math
@@ -47,7 +47,7 @@ def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | 
 
 
 def picture_list(fitted: FittedRun, dataset: Dataset, *, dark: bool) -> list[np.ndarray]:
-    """Return the components (K) as images or lines, with maps for a recording; none for tables."""
+    """Return the components (K) as images, lines or brain maps; an empty list for tables."""
     directions = patterns(fitted, picture_shape(dataset))
     drawn = [picture_of(direction, dataset, dark=dark) for direction in directions]
     pictures = [picture for picture in drawn if picture is not None]
@@ -67,7 +67,7 @@ def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None
         return None
     both = resized(drawn, tile)
     seams = [((cell - side) // 2, -(-(cell - side) // 2)) for side in tile]
-    cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # no dark rim when enlarged
+    cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # no dark rims when enlarged
     columns = SHEET_SIDE // cell
     header = {"tile": [*tile, 3], "cell": cell, "columns": min(columns, len(both))}
     header |= {"per_sheet": len(both), "count": 1}
@@ -77,7 +77,7 @@ def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None
 def heaviest(
     components: np.ndarray, names: tuple[str, ...] | None
 ) -> list[list[tuple[str, float]]]:
-    """Return the features that weigh most in each component (K, D), from -1 to 1."""
+    """Return the features with the largest weights of each component (K, D), from -1 to 1."""
     return [
         [
             (loading.name, round(math.copysign(loading.share, loading.value), 3))
@@ -87,7 +87,7 @@ def heaviest(
     ]
 
 
-MOST_ROWS = 100_000  # rows whose texts are sent
+MOST_ROWS = 100_000  # maximum number of rows whose texts are sent
 MOST_NAMES = 1_000
 
 
@@ -102,9 +102,9 @@ class RowText(NamedTuple):
 def hover_buffers(
     ids: np.ndarray, lines: Sequence[RowText]
 ) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Return the header and buffers of all hover texts; empty for too many rows.
+    """Return the header and buffers of all hover texts; empty if there are too many rows.
 
-    Ids that are row numbers are left out.
+    Ids that equal row numbers are left out.
     """
     if len(ids) > MOST_ROWS:
         return None, {}
@@ -121,7 +121,7 @@ def hover_buffers(
 
 
 def texts_of(ids: np.ndarray, lines: Sequence[RowText], rows: np.ndarray) -> dict[str, Any]:
-    """Return the hover texts of some rows, line by line, JSON-able."""
+    """Return the hover texts of some rows, per line, JSON-able."""
     listed = []
     for line in lines:
         values = line.values[rows].tolist()
@@ -149,14 +149,14 @@ def _text_buffer(texts: np.ndarray) -> np.ndarray:
 
 
 FORMAT = 1
-DOUBT_BELOW = 128  # of 255; rows below 1/2 are drawn hollow
+DOUBT_BELOW = 128  # out of 255; rows below 1/2 are drawn hollow
 
 
 class Map(NamedTuple):
     """Coordinates of all rows in a plane."""
 
     title: str
-    coordinates: np.ndarray  # (N, 1) or (N, 2); further columns are ignored
+    coordinates: np.ndarray  # (N, 1) or (N, 2); more columns are ignored
     near: np.ndarray | None = None  # (N, m) rows nearest to each row in the data
 
 
@@ -166,21 +166,21 @@ OfRun = tuple[list[dict[str, Any]], int | None, ComponentSheet | None, Marks]
 
 
 class Scene(NamedTuple):
-    """Header and buffers that the canvas is mounted with."""
+    """Header and buffers for the canvas."""
 
     meta: dict[str, Any]
-    buffers: dict[str, np.ndarray]  # contiguous and little-endian, as browsers read them
+    buffers: dict[str, np.ndarray]  # contiguous and little-endian, as browsers expect
     sheets: Sheets | None
     component_sheet: bytes | None  # PNG
-    lines: Sequence[RowText] = ()  # text of the hover card
+    lines: Sequence[RowText] = ()  # of the hover card
 
 
 def scene_of_usage(usage: Usage, dataset: Dataset, of_a_row: OfARow, of_run: OfRun) -> Scene:
     """Build the scene of the rows of a data set, which has their ids and images.
 
     `of_a_row` has colourings (the first is shown first), maps by layout name, such as "pca", and
-    lines of the hover card. `of_run` has header entries of the components, L (None if
-    rows differ), the pictures of the components, and marks (N,) uint8: "doubt", the certainty of
+    the lines of the hover card. `of_run` has header entries of the components, L (None if rows
+    differ), the pictures of the components, and marks (N,) uint8: "doubt", the certainty of
     supports, and "outside".
     """
     with ThreadPoolExecutor(1) as beside:  # each half takes a second for a million rows
@@ -214,7 +214,7 @@ def _of_run(usage: Usage, of_run: OfRun) -> Scene:
 
 
 def _of_rows(dataset: Dataset, usage: Usage, of_a_row: OfARow) -> Scene:
-    """Return the facts of the rows that need no fit: maps, colours, texts and images."""
+    """Return the parts of a scene that need no fit: maps, colours, texts and images."""
     colourings, maps, lines = of_a_row
     headers: dict[str, Any] = {}
     buffers: dict[str, np.ndarray] = {}
@@ -269,10 +269,10 @@ def scene_shown(
     outside: np.ndarray | None = None,
     colourings: Mapping[str, Colour] | None = None,
 ) -> Scene:
-    """Lay out a run as pages show it, with components as `numbering.numbered` returns them.
+    """Lay out a run as shown on pages, with components as `numbering.numbered` returns them.
 
-    `maps` are "pca" and "umap". New rows, `outside` (N,) the fit, are marked. `colourings` are
-    added to `colour_choices`.
+    Keys of `maps` are "pca" and "umap". New rows that are `outside` (N,) the limits of the fit are
+    marked. `colourings` are added to `colour_choices`.
     """
     choices = {key: colour_of(dataset, fitted, key) for key in colour_choices(dataset)}
     choices |= colourings or {}
@@ -302,6 +302,6 @@ def label_lines(dataset: Dataset) -> list[RowText]:
 
 
 def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
-    """Project rows on all components, (n, K), used or not."""
+    """Project rows on all components, (n, K), including unused ones."""
     centred = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
     return np.asarray(centred @ fitted.components.T)

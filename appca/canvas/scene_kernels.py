@@ -11,18 +11,18 @@ from appca.models.numeric_kernels import bare_kernel
 def fill_levels(  # noqa: C901, PLR0912 - one function compiles in half the time
     points: Any, grid: Any, most: int, order: Any, levels: Any, table: Any
 ) -> int:
-    """Begin the order of one panel, level by level; return how many have room at the last one.
+    """Order the points of one panel, level by level; return the number placed at the last level.
 
     Parameters
     ----------
-    points : coordinates x and y, and who is inside of the panel; those who have room no more are.
-    grid : by level, the distance that images keep and how many fit side by side; and how many times
-        as many rows as could have room are tried.
-    most : images; a level with more is left out, and those behind it.
-    table : room for who stands in the way of each row (P,), -1 at first; for the cells that are
-        held (2^m,), where in them (2^m, 2), and who holds them (2^m,), 4 `most` at least. Cells of
-        a row of the grid lie side by side; a grid that fits in has no two cells in one place.
-        (u, v) begin at 1, so that a neighbour's number is not negative.
+    points : x and y, and whether a point is inside the panel; cleared when it can no longer fit.
+    grid : per level, the distance between images and the number that fit in a line; and how many
+        times the rows that could fit are tried.
+    most : maximum number of images; the first level that exceeds it ends the search.
+    table : buffers for the blocking point of each row (P,), initially -1; for hashed cells (2^m,),
+        positions in them (2^m, 2), and their points (2^m,), at least 4 `most`. Cells of a grid row
+        are adjacent; if the grid fits into the table, no two cells collide. (u, v) begin at 1, so
+        that indices of neighbours are not negative.
     """
     (x, y, waits), (distances, fits, times), (others, keys, held, holders) = points, grid, table
     placed = inside = 0
@@ -43,14 +43,14 @@ def fill_levels(  # noqa: C901, PLR0912 - one function compiles in half the time
             if q >= 0 and not waits[j]:
                 continue
             u, v = x[j] / d + 1, y[j] / d + 1
-            if q >= 0 and others[j] >= 0:  # who was too near at an earlier level may still be
+            if q >= 0 and others[j] >= 0:  # an earlier blocking point may still block
                 a, b = x[others[j]] / d + 1, y[others[j]] / d + 1
                 if abs(a - u) < 1 and abs(b - v) < 1:
                     continue
             first = (np.int64(v) - 1) * side + np.int64(u) - 1
             place: Any = 0
             free = True
-            for step in range(9 if q >= 0 else 1):  # the cell itself, then those around it
+            for step in range(9 if q >= 0 else 1):  # the cell itself, then its neighbours
                 c = (step + 4) % 9
                 key = first + c // 3 * side + c % 3
                 at = key & (size - 1)

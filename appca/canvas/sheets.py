@@ -1,7 +1,7 @@
-"""Image sheets: many small images in one picture, in cells whose sides are powers of two.
+"""Image sheets: many small images in one picture, in square cells with powers of two as sides.
 
-Tile t is the image of the row that comes t-th in the priority, which is the same for every run of
-a data set: a browser keeps the sheets, and the first one has what a far view shows.
+Tile t is the image of the row at index t of the priority, which is the same for every run of a data
+set, so browsers can cache the sheets. The first sheet is enough for a distant view.
 """
 
 import math
@@ -15,19 +15,19 @@ from PIL import Image
 from appca.data.dataset import Dataset
 from appca.plots.components import SPARK, png, row_lines
 
-SHEET_SIDE = 2048  # pixels; every WebGL-era browser decodes this size
-LARGEST_TILE = 128  # larger images are reduced; the hover card shows no more than this
-JUDGED = 200  # images that decide between ink and photographs
-SEED = 20  # fixed, so reruns draw the same sample
+SHEET_SIDE = 2048  # in pixels; all browsers with WebGL2 support this size
+LARGEST_TILE = 128  # larger images are reduced, also on the hover card
+JUDGED = 200  # number of images to distinguish ink from photographs
+SEED = 20  # fixed, so that samples are reproducible
 
 
 def sample(n_rows: int, most: int) -> np.ndarray:
-    """Return at most so many row numbers drawn at random, ascending; the same ones each time."""
+    """Return at most `most` row numbers sampled at random, ascending, always the same."""
     return np.sort(np.random.default_rng(SEED).permutation(n_rows)[:most])
 
 
 def is_ink(dataset: Dataset) -> bool:
-    """Whether rows are images of strokes, bright on black as stored."""
+    """Whether rows are images of strokes, stored as bright on black."""
     if dataset.image_shape is None:
         return False
     return style_of(dataset.images(sample(dataset.n_rows, JUDGED))) == "ink"
@@ -43,7 +43,7 @@ def tile_of(image_shape: tuple[int, ...]) -> tuple[int, int]:
 def style_of(images: np.ndarray) -> str:
     """Return "ink" for images (n, h, w[, 3]), uint8, that look like handwriting, else "photo".
 
-    Measured shares (dark pixels; bright among the lit; dark corners): MNIST 0.84, 0.58, 1.00;
+    Measured shares (dark pixels; bright ones among the rest; dark corners): MNIST 0.84, 0.58, 1.00;
     scikit-learn's 8x8 digits 0.55, 0.43, 0.99; COIL-20 0.48, 0.18, 1.00.
     """
     if images.ndim == 4:
@@ -60,7 +60,7 @@ def tiles_of(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
 
 
 def resized(images: np.ndarray, tile: tuple[int, int]) -> np.ndarray:
-    """Reduce (n, h, w[, 3]) uint8 images to the tile's size; unchanged when they have it."""
+    """Reduce (n, h, w[, 3]) uint8 images to the tile size; unchanged if they have it."""
     if images.shape[1:3] == tile:
         return images
     size = (tile[1], tile[0])
@@ -68,18 +68,18 @@ def resized(images: np.ndarray, tile: tuple[int, int]) -> np.ndarray:
     return np.stack([np.asarray(image) for image in shrunk])
 
 
-GREY_SHEET, COLOUR_SHEET = 4096, 1024  # tiles of a sheet at most
-FAST = 2  # level of compression
+GREY_SHEET, COLOUR_SHEET = 4096, 1024  # maximum number of tiles per sheet
+FAST = 2  # compression level
 
 
 class Sheets(NamedTuple):
-    """The thumbnails of a data set, drawn sheet by sheet when they are wanted."""
+    """The thumbnails of a data set; each sheet is drawn when it is needed."""
 
     tile: tuple[int, int, int]  # height, width, channels
-    cell: int  # side of a cell, pixels
+    cell: int  # side of a cell in pixels
     columns: int
     per_sheet: int
-    style: str  # "ink": strokes on black, drawn in the class colour; "photo"
+    style: str  # "ink": strokes on black, drawn in the class colour; or "photo"
     rows: np.ndarray  # (N,) row of each tile
     images: Callable[[np.ndarray], np.ndarray]
 
@@ -90,7 +90,7 @@ class Sheets(NamedTuple):
 
     @property
     def header(self) -> dict[str, Any]:
-        """Describe how the sheets are divided."""
+        """Describe the layout of the sheets."""
         facts = {"tile": list(self.tile), "cell": self.cell, "columns": self.columns}
         return facts | {"per_sheet": self.per_sheet, "count": self.n_sheets, "style": self.style}
 
@@ -118,12 +118,12 @@ def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
 
 
 def cell_of(side: int) -> int:
-    """Return the power of two that holds a side and a seam, which keeps smaller copies apart."""
+    """Return the power of two that holds a side and a seam, which separates reduced copies."""
     return 1 << max(3, math.ceil(math.log2(side + 2 if side < LARGEST_TILE else side)))
 
 
 def on_sheet(tiles: np.ndarray, cell: int, columns: int) -> np.ndarray:
-    """Lay tiles (n, h, w) or (n, h, w, 3) out in the middle of square cells, line by line."""
+    """Centre tiles (n, h, w) or (n, h, w, 3) in square cells, line by line."""
     n, height, width = tiles.shape[:3]
     lines = -(-n // columns)
     columns = min(columns, n) if lines == 1 else columns

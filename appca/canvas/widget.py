@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from anndata import AnnData
 
-MOST_COMPARED = 200  # rows whose scores are compared with the stored ones
+MOST_COMPARED = 200  # number of rows whose scores are compared with the stored ones
 _MAPS = {"umap": "UMAP", "tsne": "t-SNE", "draw_graph_fa": "ForceAtlas2", "diffmap": "Diffusion"}
 
 
@@ -42,7 +42,7 @@ def is_annotated(value: object) -> bool:
 def picture_of(adata: "AnnData", key: str) -> AnnotatedPicture:
     """Restore the fit under a key, with the values it was fitted to.
 
-    Raises InputError when there is no fit, or variables that it needs are gone.
+    Raises InputError if there is no fit, or variables that it needs are missing.
     """
     import pandas as pd
 
@@ -65,7 +65,7 @@ def picture_of(adata: "AnnData", key: str) -> AnnotatedPicture:
             raise InputError(msg)
     X = values_of(adata, params.get("layer"), use_rep, features)
     model = _restored(params, fit["model"])
-    is_exact = params.get("inference", "em") in ("em", "hard")  # others average over draws
+    is_exact = params.get("inference", "em") in ("em", "hard")  # other methods average over draws
     if is_exact and f"X_{key}" in adata.obsm:
         stored = dense(adata.obsm[f"X_{key}"][:MOST_COMPARED])
         scores = model.transform(X[:MOST_COMPARED])
@@ -97,12 +97,12 @@ def _restored(params: dict[str, Any], arrays: dict[str, Any]) -> Any:
     return behind({}, estimator, model)
 
 
-MOST_SHEET_BYTES = 32 << 20  # sent to the browser, in canvas order
+MOST_SHEET_BYTES = 32 << 20  # limit for the browser, in canvas order
 HEIGHT = 600  # pixels
 
 
 def _bits(selection: np.ndarray, widget: "Explorer") -> bytes:
-    """Write rows as the browser reads them, a bit a row."""
+    """Encode rows for the browser, one bit per row."""
     mask = np.zeros(widget.rows.dataset.n_rows, bool)
     mask[selection] = True
     return np.packbits(mask, bitorder="little").tobytes()
@@ -114,16 +114,16 @@ def _row_numbers(bits: Any, widget: "Explorer") -> np.ndarray:
 
 
 class Explorer(anywidget.AnyWidget):
-    """The rows that a model describes in one zoomable picture; made by `explore`.
+    """The rows that a model describes, in one zoomable picture; created by `explore`.
 
     Attributes
     ----------
     model : fitted estimator of appca, or codes
-        Give another one, and the points travel to their new places; components that are alike keep
+        Assign another model, and the points move to their new positions; similar components keep
         their numbers and signs.
     selection : ndarray of int
-        Rows that are selected, ascending. Draw a lasso in the picture, or give row numbers or a
-        mask (N,) here. `widget.observe(f, "selection")` calls f at every change.
+        Row numbers of the selection, ascending. Draw a lasso in the picture, or assign row numbers
+        or a mask (N,). `widget.observe(f, "selection")` calls f after every change.
     """
 
     _esm = closed_bundle(JS / "widget.js")
@@ -144,16 +144,16 @@ class Explorer(anywidget.AnyWidget):
         shape: tuple[int, ...] | None = None,
     ) -> None:
         self.rows = rows
-        self.run: FittedRun | None = None  # results of the model for the rows
+        self.run: FittedRun | None = None  # the model's results for the rows
         self._maps = {title: map_of(title, xy, rows.dataset) for title, xy in maps.items()}
-        self._shape = shape  # image shape of components of codes
+        self._shape = shape  # image shape of the components of codes
         nothing = np.empty(0, np.int64)
         super().__init__(model=model, selection=nothing, _height=height)
         self.on_msg(self._answer)
 
     @traitlets.validate("model")
     def _described(self, proposal: Any) -> Any:
-        """Describe the rows before the model is taken over: one that cannot leaves all as it is."""
+        """Describe the rows before accepting the model; if this fails, nothing changes."""
         run = None
         if isinstance(proposal["value"], Codes):
             scene = scene_of_codes(proposal["value"], self.rows, self._maps, self._shape)
@@ -214,43 +214,43 @@ def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be abse
     height: int = HEIGHT,
     key: str = "appca",
 ) -> Explorer:
-    """Show the rows that a fitted model, or any sparse code, describes, in a notebook.
+    """Show rows described by a fitted model, or by any sparse code, in a notebook.
 
     Parameters
     ----------
     model : fitted estimator of appca, result of `appca.load_model`, or AnnData
-        An AnnData with a fit of `appca.tl.appca` needs no further argument: columns of ``obs`` are
-        colours, and ``obs["appca_selected"]`` is always the selection.
+        An AnnData with a fit of `appca.tl.appca` needs no further argument: columns of ``obs``
+        are colours, and ``obs["appca_selected"]`` always equals the selection.
     X : array-like, shape (N, D), optional
         Not needed for an AnnData or codes.
     labels : array-like of shape (N,), mapping or data frame, optional
-        Values to colour points by; the first is shown.
+        Values that colour the points; the first column is shown first.
     images : tuple or ndarray, optional
         The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row,
         (N, h, w) or (N, h, w, 3).
     codes : tuple (indices, values) of arrays (N, L), or matrix (N, K), optional
-        Instead of a model: which components each row uses, counted from 0, and how much, such as
-        the strongest features of a sparse autoencoder; or a matrix, sparse or not, such as the
-        result of NMF. A row uses at most 128 components.
+        In place of a model: the components that each row uses, counted from 0, and their values,
+        such as the strongest features of a sparse autoencoder; or a matrix, sparse or dense, such
+        as the result of NMF. A row uses at most 128 components.
     components : array-like, shape (K, D), optional
-        For codes: the values that each component adds to a row. If they have the shape of
-        images, a component is drawn as one; otherwise it is shown by its strongest rows.
+        For codes: the contribution of each component to a row. If they have the shape of images,
+        components are drawn as images; otherwise they are shown by their strongest rows.
     maps : mapping of str to array-like of shape (N, 2), optional
         Further views by title, such as {"UMAP": xy}.
     height : int
-        Pixels.
+        In pixels.
     key : str
-        Of the fit in an AnnData.
+        Key of the fit in an AnnData.
 
     Returns
     -------
     Explorer
-        The last line of a cell shows it. Read and set `selection`; set `model` to compare.
+        A cell shows it if it is the last line. Read or set `selection`; set `model` to compare.
 
     Raises
     ------
     InputError
-        When the parts do not fit together.
+        When the parts are inconsistent.
     """
     if (model is None) == (codes is None):
         msg = "explore shows a fitted model or codes; give one of them, and not both."

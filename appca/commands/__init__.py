@@ -1,1 +1,1 @@
-"""The commands of ``python -m appca``, one module each."""
+"""The commands of ``python -m appca``, one module per command."""

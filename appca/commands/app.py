@@ -41,8 +41,8 @@ EXAMPLES = (
     "appca work.appca",
 )
 START_SECONDS, ENDED = 60.0, 143
-PAGE = "open.html"  # in the home
-OPENS = "APPCA_OPENS"  # lets `appca.ui.warm_up` wait for a line that names the data
+PAGE = "open.html"  # relative to the home
+OPENS = "APPCA_OPENS"  # set if `appca.ui.warm_up` must wait for a line that names the data
 _POLL = 0.05  # seconds
 
 
@@ -73,13 +73,13 @@ def add(commands: parsing.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Start the server, store the data, show the address, and wait until the server ends."""
+    """Start the server, store the data, open the app, and wait until the server ends."""
     _check(options)
     if sentence := is_served():
         raise InputError(sentence)
     token = "" if options.no_token else secrets.token_urlsafe(24)
-    server = _started(options, token)  # first: it loads its code while the data are read
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # the server ends, too
+    server = _started(options, token)  # before the data, because both load at the same time
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # ends the server too
     try:
         opens = place(options)
         _tell(server, "" if "run" in opens else opens.get("data", ""))
@@ -111,10 +111,10 @@ def _url(options: argparse.Namespace) -> str:
 
 
 def _show(address: str) -> None:
-    """Open the browser by a private file, because all users see a browser's command line."""
+    """Open the browser by a private file, because all users can see a browser's command line."""
     text = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">'
     files.write(home() / PAGE, text)
-    (home() / PAGE).chmod(0o600)  # it holds a link, and a home may be shared by its owner
+    (home() / PAGE).chmod(0o600)  # holds the token; a home may be shared
     webbrowser.open((home() / PAGE).as_uri())
 
 
@@ -137,7 +137,7 @@ def _started(options: argparse.Namespace, token: str) -> "subprocess.Popen[bytes
     command += ["--server.address", options.address]
     env = os.environ | {"PYTHONPATH": python_path(), access_control.TOKEN: token, OPENS: "1"}
     env |= {access_control.PROXY: "1"} if options.behind_proxy else {}
-    # its standard output is its own address, without the token
+    # its standard output shows the address without the token
     return subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
 
 
@@ -160,7 +160,7 @@ def _wait(server: "subprocess.Popen[bytes]", url: str) -> None:
 
 
 def place(options: argparse.Namespace) -> dict[str, str]:
-    """Store the data in the home, and return the query that opens them."""
+    """Store the data in the home, and return the URL query that opens them."""
     if not options.data:
         return {}
     if len(options.data) == 1 and options.data[0].endswith(SUFFIX):
@@ -183,9 +183,9 @@ def place(options: argparse.Namespace) -> dict[str, str]:
 
 
 def with_labels(dataset: Dataset, file: Path) -> Dataset:
-    """Give each row the class that a file names.
+    """Label each row with the class in a file.
 
-    Raises InputError when it cannot be read, or names more or fewer classes than there are rows.
+    Raises InputError if it cannot be read, or the number of classes is not the number of rows.
     """
     try:
         if file.suffix == ".npy":

@@ -28,7 +28,7 @@ EXAMPLES = (
     "python -m appca data faces --option 'size=[16,16]' --out faces.npz",
 )
 
-MOST_CLASSES = 1000  # counted one by one in the fields
+MOST_CLASSES = 1000  # maximum number of classes listed with counts
 
 
 def add(commands: parsing.Commands) -> None:
@@ -87,7 +87,7 @@ def _sources() -> dict[str, Any]:
 
 
 def _first_fit(dataset: Dataset) -> dict[str, str]:
-    """Return the default settings of `fit` for these data, and its approximate time."""
+    """Return the default settings of `fit` for these data, and the estimated time."""
     config = RunConfig(dataset.digest, suggest(dataset).to_dict(), "aPPCA", {})
     incomplete = len(dataset.incomplete_rows)
     seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config, incomplete=incomplete)
@@ -114,7 +114,7 @@ def table_of(dataset: Dataset) -> "pd.DataFrame":
 
 
 def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
-    """Report roles of columns, classes, gaps and their treatment, and constants."""
+    """Report column roles, classes, missing cells and their treatment, and constant features."""
     report = dataset.provenance.get("report", {})
     lines = found.facts(report, dataset)
     for name in list(report.get("likely_labels", {}))[:1]:
@@ -142,7 +142,7 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
 
 
 def columns_of(dataset: Dataset) -> list[dict[str, Any]]:
-    """Return name, role, kind and missing cells of every column of a table; of others, features."""
+    """Return name, role, kind and missing cells of every table column; features of other data."""
     report = dataset.provenance.get("report", {})
     kinds, gaps = report.get("kinds", {}), report.get("missing") or {}
     roles = report.get("roles") or (
@@ -156,7 +156,7 @@ def columns_of(dataset: Dataset) -> list[dict[str, Any]]:
 
 
 def fields_of(dataset: Dataset) -> dict[str, Any]:
-    """Return what `docs/command_line.md` lists under “data”."""
+    """Return the fields that `docs/command_line.md` documents under “data”."""
     report = dataset.provenance.get("report", {})
     shape = None if dataset.image_shape is None else list(dataset.image_shape)
     fields: dict[str, Any] = {"name": dataset.name, "digest": dataset.digest}

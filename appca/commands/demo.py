@@ -1,4 +1,4 @@
-"""``appca demo``: a built-in data set as one page whose sliders of K and L move between fits."""
+"""``appca demo``: a built-in data set as a page with sliders for the K and L of its fits."""
 
 import argparse
 import webbrowser
@@ -40,7 +40,7 @@ def add(commands: parsing.Commands) -> None:
 
 
 def span(text: str) -> range:
-    """Read “2-12”, or one number."""
+    """Parse a range such as “2-12”, or one number."""
     first, _, last = text.partition("-")
     try:
         numbers = range(int(first), int(last or first) + 1)

@@ -113,7 +113,7 @@ def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Fit, report the settings and the outcome, and write the requested files."""
+    """Fit, report the settings and the result, and write the requested files."""
     is_annotated = writing.is_annotated(options)
     writing.check_place(options, (options.out.suffix,) if is_annotated else ())
     dataset = opened(options)
@@ -215,7 +215,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _arrays(dataset: Dataset, config: RunConfig, result: FitResult) -> dict[str, np.ndarray]:
-    """Return a model file that also has the limits for new rows."""
+    """Return the arrays of a model file, with limits for new rows."""
     members = {**result.fitted.to_arrays(), **writing.identity(dataset)}
     members |= about_run(config, result.info, dataset.feature_names)
     members["data_type"] = np.array(str(dataset.X.dtype))

@@ -1,4 +1,4 @@
-"""``appca runs`` and ``appca check``: the stored runs, and whether all files are undamaged."""
+"""``appca runs`` and ``appca check``: list stored runs, and find damaged files."""
 
 import argparse
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from appca.words import InputError, counted, shortened
 DAMAGED = 1  # exit code
 _RECOMPUTED = "delete the file; it is computed again when needed"
 _RESUMED = "start it again on the page {}; only the damaged part is computed again"
-_OTHERS = {  # folder of a home -> what its entries are, and how to repair them
+_OTHERS = {  # folder of a home -> description of its entries, and how to repair them
     "grids": ("choice of K and L", _RESUMED.format("Choose K and L")),
     "stability": ("stability of components", _RESUMED.format("Choose K and L")),
     "masked": ("fit to masked cells", _RESUMED.format("Fit")),
@@ -81,7 +81,7 @@ def list_runs(_options: argparse.Namespace) -> dict[str, Any]:
 
 
 def check(options: argparse.Namespace) -> dict[str, Any]:
-    """Print the damaged files and how to repair each; exit with 1 if there are any."""
+    """Print the damaged files and how to repair them; exit with 1 if there are any."""
     home = options.home or homes.home()
     if not home.is_dir():
         msg = f"There is no folder “{home}” to check; name one that appca has written to."
@@ -138,7 +138,7 @@ def _run(folder: Path, file: Path) -> tuple[str, str]:
     try:
         config = RunConfig.from_record(meta["config"])
         again = f"{remedy(config)}: {title(config)}"
-    except Exception:  # as above
+    except Exception:  # parsers raise any exception
         again = "fit it again"
     return f"run {run}", again
 

@@ -1,4 +1,4 @@
-"""appca in Jupyter: its tile in JupyterLab, and files that a notebook opens in it."""
+"""appca in Jupyter: its tile in JupyterLab, and a function that opens files in it."""
 
 import argparse
 import os
@@ -15,15 +15,15 @@ from appca.processes import python_path
 from appca.storage import access_control
 from appca.words import InputError
 
-NAME = "appca"  # name of the tile and of its path
+NAME = "appca"  # of the tile and of its path
 HEADER = "X-Appca-Token"
 
 
 def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
-    """Return how jupyter-server-proxy starts appca: at a Unix socket, with its own token.
+    """Return how jupyter-server-proxy starts appca: on a Unix socket, with its own token.
 
-    Every server of a person has another token. Jupyter asks for the login, so any name of the host
-    will do.
+    Every server of a user has another token. Jupyter authenticates users, so appca accepts any
+    host name.
     """
     token = secrets.token_urlsafe(24)
     hosts = os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", "*")
@@ -48,7 +48,7 @@ def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
 
 
 class AppLink(NamedTuple):
-    """Where the app shows data; a notebook draws it as a link."""
+    """The address at which the app shows data; a notebook renders it as a link."""
 
     url: str
 
@@ -57,9 +57,9 @@ class AppLink(NamedTuple):
 
 
 def open_app(path: str | os.PathLike[str]) -> AppLink:
-    """Return a link that opens a file in the app of the Jupyter server around this notebook.
+    """Return a link that opens a file in the app of this notebook's Jupyter server.
 
-    The file is read here, as `appca FILE` reads it, and stored in your home of appca.
+    The file is read as `appca FILE` reads it, and stored in your appca home.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def open_app(path: str | os.PathLike[str]) -> AppLink:
     Returns
     -------
     AppLink
-        ``url`` is the address; a notebook shows a link.
+        ``url`` is the address; a notebook renders a link.
 
     Raises
     ------

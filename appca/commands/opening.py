@@ -1,4 +1,4 @@
-"""The data a command works on: built-in, files, a folder, or standard input."""
+"""Open the data for a command: built-in, files, a folder, or standard input."""
 
 import argparse
 import io
@@ -27,12 +27,12 @@ _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 
 
 def opened(options: argparse.Namespace) -> Dataset:
-    """Open DATA as its arguments say."""
+    """Open DATA as the arguments specify."""
     return _read(options, {}, LIMITS)
 
 
 def opened_as(options: argparse.Namespace, wanted: Wanted) -> Matched:
-    """Open DATA, one row or more, with the columns that a model was fitted to."""
+    """Open DATA, at least one row, with the columns of a fitted model."""
     if _source(options.data) is not None:
         return matched(opened(options), wanted)
     return read_as(lambda roles: _read(options, roles, ONE_IS_ENOUGH), wanted)
@@ -41,7 +41,7 @@ def opened_as(options: argparse.Namespace, wanted: Wanted) -> Matched:
 def with_gaps(
     options: argparse.Namespace, read: Callable[[argparse.Namespace], Opened], may: bool = True
 ) -> Opened:
-    """Open DATA by `read`; missing cells stay if the model allows it, unless --missing says so."""
+    """Open DATA by `read`; keep missing cells if the model can, unless --missing is given."""
     try:
         return read(options)
     except InputError as error:
@@ -163,7 +163,7 @@ def _files(options: argparse.Namespace, ends: ExitStack) -> Files:
 
 
 def _packed(store: Path, ends: ExitStack) -> File:
-    """Return a Zarr store, a folder, as the zip that its reader takes; `ends` remove it."""
+    """Return a Zarr store (a folder) as the zip its reader needs; `ends` removes it."""
     from appca.data.readers.annotated import packed
 
     if total_bytes(store) > LIMITS.n_bytes:
@@ -184,7 +184,7 @@ def _nothing(text: str) -> InputError:
 
 
 def _piped(options: argparse.Namespace) -> tuple[str, io.BytesIO]:
-    """Return a name for standard input, which says its kind, and its content, read once."""
+    """Return a file name for standard input, with its file type, and its content."""
     if len(options.data) > 1:
         msg = f"- reads one file from standard input; got {len(options.data)} names: keep one."
         raise UsageError(msg)
@@ -194,7 +194,7 @@ def _piped(options: argparse.Namespace) -> tuple[str, io.BytesIO]:
 
 
 def _title(content: bytes) -> str:
-    """Name standard input after its kind, by default a text table."""
+    """Return a file name for standard input by its content; a text table by default."""
     from appca.data.readers import kind_of
 
     stem = "standard input"
@@ -206,7 +206,7 @@ def _title(content: bytes) -> str:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """Files of a folder and its folders, without hidden ones."""
+    """Files of a folder and its subfolders, without hidden ones."""
     files = [
         path
         for path in sorted(folder.rglob("*"))

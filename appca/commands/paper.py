@@ -1,4 +1,4 @@
-"""``appca paper``: reproduced tables and figures of the paper."""
+"""``appca paper``: reproduce tables and figures of the paper."""
 
 import argparse
 from pathlib import Path
@@ -51,7 +51,7 @@ def add(commands: parsing.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Compute, print, store and write results; or write stored ones."""
+    """Compute, print, store and write results, or write stored ones."""
     from appca.studies.report import paper, write_document
     from appca.studies.store import ShippedResults, StudyStore
 

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and help that ends with examples."""
+"""Arguments that several commands share, and help texts that end with examples."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ DATA_HELP = (
     "Zarr, MTX, IDX, NIfTI, ZIP of images), several images, a folder of them, or - for one file of "
     "standard input"
 )
-_FLAGS = {  # option of models and readers to its flag here
+_FLAGS = {  # option of models and readers -> its flag
     "n_components": "-K",
     "max_components": "-K",
     "n_active": "-L",
@@ -36,14 +36,14 @@ _WRONG = (TypeError, OverflowError)  # raised by Python for unexpected values
 
 
 class UsageError(InputError):
-    """A command line that makes no sense, whatever the data are."""
+    """An invalid command line, regardless of the data."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that reports errors in one sentence."""
+    """A parser that reports an error in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        """Write the sentence and leave with exit code 2."""
+        """Print the sentence and exit with code 2."""
         self.exit(USAGE, f"{self.prog}: {message.rstrip('.')}; see {self.prog} --help.\n")
 
 
@@ -57,7 +57,7 @@ def command(
     examples: Sequence[str],
     run: Callable[[argparse.Namespace], dict[str, Any]],
 ) -> Parser:
-    """Add a command whose help ends with examples, and what every command takes."""
+    """Add a command whose help ends with examples, with the options of all commands."""
     lines = "\n".join(f"  {example}" for example in examples)
     parser = commands.add_parser(
         name,
@@ -80,19 +80,19 @@ def add_flag(parser: "argparse._ActionsContainer", flag: str, text: str) -> None
 
 
 def is_piped(options: argparse.Namespace) -> bool:
-    """Whether the result itself goes to standard output."""
+    """Whether the result goes to standard output."""
     return str(getattr(options, "out", None)) == PIPE
 
 
 def check_output(options: argparse.Namespace) -> None:
-    """Raise UsageError for two things to be written to standard output."""
+    """Raise UsageError if two results would go to standard output."""
     if options.json and is_piped(options):
         msg = "--json and --out - both write to standard output; give --out the name of a file."
         raise UsageError(msg)
 
 
 def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> None:
-    """Add what says how a file is read; `missing` is what happens to gaps by default."""
+    """Add options for reading a file; `missing` is the default treatment of missing cells."""
     group = parser.add_argument_group("how to read DATA")
     text = "an option of the reader, such as n=1000 or size=[32,32] (default: the reader's)"
     add_settings(group, "--option", text)
@@ -127,14 +127,14 @@ def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> Non
 
 
 def add_settings(parser: "argparse._ActionsContainer", flag: str, text: str) -> None:
-    """Add an option that takes NAME=VALUE, as often as wanted."""
+    """Add a repeatable option that takes NAME=VALUE."""
     parser.add_argument(
         flag, action="append", default=[], type=pair, metavar="NAME=VALUE", help=text
     )
 
 
 def size(text: str) -> int | str:
-    """Read a number of components that a row uses, or “learned”."""
+    """Parse the number of components per row, or “learned”."""
     if text == LEARNED:
         return text
     try:
@@ -145,7 +145,7 @@ def size(text: str) -> int | str:
 
 
 def pair(text: str) -> tuple[str, object]:
-    """Take NAME=VALUE apart."""
+    """Split NAME=VALUE."""
     name, equals, written = text.partition("=")
     if not equals or not name:
         msg = f"“{text}” must be of the form name=value"
@@ -154,7 +154,7 @@ def pair(text: str) -> tuple[str, object]:
 
 
 def value(text: str) -> object:
-    """Read a value as JSON, else as a text."""
+    """Parse a value as JSON, else keep it as text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -163,10 +163,10 @@ def value(text: str) -> object:
 
 @contextmanager
 def in_flags(settings: Collection[str] | None = None) -> Iterator[None]:
-    """Make errors of a model name the typed option: -K, not n_components.
+    """Rename settings in a model's errors to the typed options: -K, not n_components.
 
-    Raises UsageError for a sentence about a setting: one that begins with the name of one of the
-    `settings`, or any sentence without these; InputError for others, which are about the data.
+    Raises UsageError for an error that begins with the name of one of the `settings`, or for any
+    error if there are no `settings`; InputError for all others, which are about the data.
     """
     try:
         yield
@@ -182,7 +182,7 @@ def in_flags(settings: Collection[str] | None = None) -> Iterator[None]:
 
 @contextmanager
 def options_of_data(options: argparse.Namespace) -> Iterator[None]:
-    """Refuse values of --option that a reader cannot even look at."""
+    """Raise UsageError for values of --option of a type the reader does not accept."""
     try:
         yield
     except _WRONG as error:
@@ -197,7 +197,7 @@ def options_of_data(options: argparse.Namespace) -> Iterator[None]:
 
 
 def from_pipe(limit: int) -> bytes:
-    """Return standard input, at most one byte over the limit; UsageError at a terminal."""
+    """Return standard input, at most limit + 1 bytes; UsageError if it is a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         msg = "- reads standard input, which is empty; name a file, or write `cat FILE | ...`."
         raise UsageError(msg)

@@ -1,4 +1,4 @@
-"""``appca project``: describe new rows with a fitted model, and flag rows that do not fit."""
+"""``appca project``: describe new rows with a fitted model, and flag rows that fit badly."""
 
 import argparse
 import math
@@ -34,11 +34,11 @@ _ABOUT = ("data_type", "image_shape")
 
 
 class RowsDescriber(NamedTuple):
-    """A model, and facts about the rows it was fitted to."""
+    """A model with information on the rows it was fitted to."""
 
     config: RunConfig
     model: FittedModel
-    run: FittedRun | None  # None: the file holds the model only
+    run: FittedRun | None  # None if the file holds only the model
     wanted: Wanted
 
 
@@ -122,7 +122,7 @@ def _say_columns(new: Matched) -> None:
 def _judged(
     fitted: RowsDescriber, described: DescribedRows, level: float
 ) -> tuple[NewRowsVerdict, dict[str, Any]]:
-    """Print which rows do not fit; return the verdict, and the counts as facts."""
+    """Print which rows fit badly; return the verdict and the counts."""
     run_distances = None if fitted.run is None else distances(fitted.run)
     said = verdict(distances(fitted.model.with_rows(described)), run_distances, level)
     t2, q = (said.ratios > 1).sum(axis=0).tolist()
@@ -170,7 +170,7 @@ def _wanted_by_run(config: RunConfig, model: FittedModel) -> Wanted:
 
 
 def _wanted_by_file(more: dict[str, np.ndarray], names: tuple[str, ...], n_features: int) -> Wanted:
-    """Return the input that a model file expects; ignore parts that contradict it."""
+    """Return the columns that a model file expects; ignore inconsistent entries."""
     shape = tuple(int(side) for side in more.get("image_shape", np.empty(0, int)).ravel())
     is_shape = len(shape) in (2, 3) and min(shape) > 0 and math.prod(shape) == n_features
     kinds: dict[str, np.dtype] = {"uint8": np.dtype(np.uint8), "float32": np.dtype(np.float32)}

@@ -1,4 +1,4 @@
-"""Output at a terminal: lines of text, and one line with the progress of a fit."""
+"""Output at a terminal: text lines, and one line with the progress of a fit."""
 
 import math
 import sys
@@ -16,10 +16,10 @@ WIDTH = 79
 
 
 class Manner(NamedTuple):
-    """How the lines of an answer are written."""
+    """How a command prints its output."""
 
-    quiet: bool = False  # not at all
-    aside: bool = False  # to standard error, because standard output carries data
+    quiet: bool = False  # print nothing
+    aside: bool = False  # print to standard error, because standard output carries data
 
 
 _PLAIN = Manner()
@@ -28,7 +28,7 @@ _manner: ContextVar[Manner] = ContextVar("manner", default=_PLAIN)
 
 @contextmanager
 def speaking(manner: Manner) -> Iterator[None]:
-    """Let `say` and all that shows progress keep to a manner."""
+    """Apply a manner to `say` and to progress lines."""
     before = _manner.set(manner)
     try:
         yield
@@ -37,28 +37,28 @@ def speaking(manner: Manner) -> Iterator[None]:
 
 
 def say(line: str) -> None:
-    """Write a line of the answer."""
+    """Print a line of output."""
     manner = _manner.get()
     if not manner.quiet:
         (sys.stderr if manner.aside else sys.stdout).write(f"{printable(line)}\n")
 
 
 def say_facts(facts: Mapping[str, str]) -> None:
-    """Write a line for each fact, below one another."""
+    """Print one line per fact, aligned."""
     width = max(map(len, facts), default=0)
     for about, text in facts.items():
         say(f"  {about[:1].lower() + about[1:]:{width}}  {text}".rstrip())
 
 
 def show_share(stage: str, share: float) -> None:
-    """Show how far long work is, on a terminal only."""
+    """Show the progress of long work, on a terminal only."""
     _show(f"{share:4.0%} {stage}")
 
 
 class Meter:
     """Shows the iterations of a fit, on a terminal only.
 
-    Before the first, when the fit was not refused, it says the `plan`.
+    The `plan` is printed before the first iteration, unless the fit is refused.
     """
 
     def __init__(self, n_rows: int, plan: Callable[[], None] = lambda: None) -> None:

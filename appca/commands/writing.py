@@ -1,4 +1,4 @@
-"""Output of a command: one file in the format of its ending, complete or not at all."""
+"""Output files of a command: the extension sets the format; no file is left incomplete."""
 
 import argparse
 import io
@@ -37,7 +37,7 @@ OUT_HELP = "file to write, ending in .csv, .parquet or .npz, or - for standard o
 
 
 def add_out(parser: argparse.ArgumentParser, kind: str, more: str = "") -> None:
-    """Add --out and --format; `kind` is what standard output gets by default."""
+    """Add --out and --format; `kind` is the default format for standard output."""
     parser.add_argument("--out", type=Path, help=f"{OUT_HELP}{more} (default: nothing is written)")
     parser.add_argument(
         "--format",
@@ -48,11 +48,11 @@ def add_out(parser: argparse.ArgumentParser, kind: str, more: str = "") -> None:
 
 
 def check_place(options: argparse.Namespace, more: tuple[str, ...] = ()) -> None:
-    """Refuse a place where nothing can be written, before anything is computed.
+    """Check that the output can be written, before anything is computed.
 
-    `more` are endings that may be beside the usual ones. Raises InputError for a name of another
-    kind, or a folder that is not there or cannot be written; ModuleNotFoundError where the package
-    that writes the kind is not installed.
+    `more` are extensions allowed in addition to the usual ones. Raises InputError for any other
+    extension, or a folder that is missing or read-only; ModuleNotFoundError if the package for
+    this format is not installed.
     """
     path = options.out
     if getattr(options, "html", None) is not None:
@@ -72,7 +72,7 @@ def check_place(options: argparse.Namespace, more: tuple[str, ...] = ()) -> None
 
 
 def check_file(path: Path, kinds: Sequence[str]) -> None:
-    """Refuse a file of another kind, or one that cannot be written; see `check_place`."""
+    """Check that a file has an allowed extension and can be written; see `check_place`."""
     if path.suffix not in kinds:
         msg = f"The output's name must end in {', '.join(kinds)}; got “{path.name}”."
         raise parsing.UsageError(msg)
@@ -98,9 +98,9 @@ def write(
     table: Callable[[], "pd.DataFrame"],
     arrays: Callable[[], Mapping[str, np.ndarray]],
 ) -> str | None:
-    """Write a table, or arrays, where --out says, if it does; return the file's name.
+    """Write a table or arrays to --out, if given; return the file's name.
 
-    An older file is replaced whole. Raises InputError when the disk refuses.
+    An existing file is replaced atomically. Raises InputError if the file cannot be written.
     """
     path = options.out
     if path is None:
@@ -118,7 +118,7 @@ def write(
 
 
 def keep(path: Path, content: bytes | str) -> str:
-    """Write a whole file, say so, and return its name; InputError when the disk refuses."""
+    """Write a complete file, print its name and return it; InputError if that is impossible."""
     with storing(f"“{path.name}”", path.parent, OTHER):
         files.write(path, content)
     say(f"wrote {path}, {len(content)} bytes")
@@ -126,7 +126,7 @@ def keep(path: Path, content: bytes | str) -> str:
 
 
 def is_annotated(options: argparse.Namespace) -> bool:
-    """Whether --out is a file of annotated data; UsageError unless DATA is such a file, too."""
+    """Whether --out is an annotated data file; UsageError unless DATA is one, too."""
     ending = None if options.out is None else ending_of(options.out.name)
     if ending is None:
         return False
@@ -159,7 +159,7 @@ def write_annotated(
 
 
 def add_page(parser: argparse.ArgumentParser, source: str) -> None:
-    """Add what commands take that write a page and open it."""
+    """Add the options of commands that write a page and open it."""
     text = f"the .html file to write (default: in this folder, named after {source})"
     parser.add_argument("--out", type=Path, metavar="PAGE", help=text)
     text = "do not open the page (default: open it)"

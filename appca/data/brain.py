@@ -1,4 +1,4 @@
-"""Brain recordings: voxels as rows, volumes as columns; mask and cleaning."""
+"""Brain recordings with voxels as rows and volumes as columns: reading, mask and detrending."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ MOST_EVENTS = 100_000
 
 
 class Event(NamedTuple):
-    """A stimulus or a response, in seconds from the first volume."""
+    """A stimulus or a response; times are in seconds from the first volume."""
 
     onset: float
     duration: float
@@ -33,15 +33,15 @@ class Event(NamedTuple):
 
     @property
     def end(self) -> float:
-        """When it is over."""
+        """Return its end in seconds."""
         return self.onset + self.duration
 
 
 def with_events(dataset: Dataset, name: str, file: File) -> Dataset:
     """Return a recording with the events of a tab- or comma-separated table.
 
-    Its columns are onset and duration in seconds, and trial_type if there is one. Raises
-    InputError when a column is missing, a time is none, or an event lies outside the recording.
+    Its columns are onset and duration in seconds, and optionally trial_type. Raises InputError
+    if a column is missing, a time is not a number, or an event is outside the recording.
     """
     title = shortened(name)
     text = files.file_bytes(name, file, LIMITS).decode("utf-8-sig", errors="replace")
@@ -82,7 +82,7 @@ def check_events(events: Sequence[Event], n_volumes: int, repetition: float) -> 
 
 
 def parsed(text: str) -> tuple[Event, ...]:
-    """Read events from one text: "10+16 40+16"; raises InputError when it is anything else."""
+    """Parse events from a text such as "10+16 40+16"; raises InputError if it is invalid."""
     try:
         pairs = [piece.split("+") for piece in text.split()]
         return tuple(Event(float(onset), float(duration)) for onset, duration in pairs)
@@ -92,13 +92,13 @@ def parsed(text: str) -> tuple[Event, ...]:
 
 
 def events_of(dataset: Dataset) -> tuple[Event, ...]:
-    """Return the events of a recording; often none."""
+    """Return the events of a recording, if any."""
     listed = dataset.provenance.get("events", [])
     return tuple(Event(e["onset"], e["duration"], e.get("trial_type", "")) for e in listed)
 
 
 def blocks(events: Sequence[Event], gap: float) -> list[Event]:
-    """Return events of the same trial type that follow each other within `gap` seconds as one."""
+    """Merge events of the same trial type that follow each other within `gap` seconds."""
     joined: list[Event] = []
     for event in sorted(events):
         last = joined[-1] if joined else None
@@ -109,22 +109,22 @@ def blocks(events: Sequence[Event], gap: float) -> list[Event]:
     return joined
 
 
-DRIFT = 3  # order of the polynomial in time that is taken out of every voxel
-MEAN_SIGNAL = "mean signal"  # label of the rows: the gray values of slices
+DRIFT = 3  # order of the polynomial in time removed from every voxel
+MEAN_SIGNAL = "mean signal"  # label with the rows' grey values in slices
 
 
 def cleaned(series: np.ndarray) -> np.ndarray:
-    """Take the drift out of voxels (V, T) and divide all by one number, their standard deviation.
+    """Detrend voxels (V, T) and divide all values by their overall standard deviation.
 
     The result, float32, is orthogonal to all polynomials in time up to the third order.
-    Raises InputError when nothing varies, or there are too few volumes.
+    Raises InputError if nothing varies, or there are too few volumes.
     """
     T, least = series.shape[1], 4 * (DRIFT + 1)
     too_short = f"A recording needs at least {least} volumes to take out its drift; got {T}."
     refuse_if(least > T, too_short)
     left, trend = np.array(series, dtype=np.float32), drift(T).astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
-        left -= left.mean(axis=1, keepdims=True)  # first, so that float32 loses nothing below
+        left -= left.mean(axis=1, keepdims=True)  # first, to keep float32 precision
         left -= (left @ trend) @ trend.T
         scale = math.sqrt(float(np.square(left).mean(dtype=np.float64)))
     too_large = "The recording holds numbers beyond 1e19; give its values in a smaller unit."
@@ -141,11 +141,11 @@ def drift(n_volumes: int) -> np.ndarray:
 
 
 def mask_of(mean: np.ndarray) -> np.ndarray:
-    """Find the brain in a mean volume (x, y, z), as nilearn's `compute_epi_mask` does.
+    """Find the brain in a mean volume (x, y, z), as nilearn's `compute_epi_mask`.
 
     The threshold is the middle of the largest step between sorted values from the 20th to the 85th
-    percentile; the largest connected part after an erosion is dilated again. Where there is none,
-    as in a recording that was cropped, all voxels are taken.
+    percentile. The largest connected part after an erosion is dilated again. If none is left, as in
+    a cropped recording, the mask is the whole volume.
     """
     from scipy import ndimage
 
@@ -164,16 +164,16 @@ def mask_of(mean: np.ndarray) -> np.ndarray:
 
 
 class NiftiOptions(NamedTuple):
-    """There are none: mask and events come as files beside the recording."""
+    """No options: mask and events come as files together with the recording."""
 
 
 def read(named_files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a 4-D recording with its mask and its events, and take out the slow drift.
+    """Read a 4-D recording with its mask and its events, and remove the slow drift.
 
-    The mask, a file with “mask” in its name, is otherwise found in the recording. Rows are voxels
-    that vary, columns volumes, their overall standard deviation is 1; the label "mean signal" is in
-    the file's unit. ``provenance`` has grid, affine, repetition and events. Raises InputError when
-    the file is no recording over time, or mask or events do not fit.
+    The mask is a file with “mask” in its name; without one, it is computed. Rows are the voxels
+    that vary, columns are volumes, scaled to overall standard deviation 1; the label "mean signal"
+    is in the file's unit. ``provenance`` has grid, affine, repetition and events. Raises InputError
+    if the file has no time axis, or mask or events do not match the recording.
     """
     scans = [named for named in named_files if named[0].lower().endswith((".nii", ".nii.gz"))]
     scans = sorted(scans or named_files, key=lambda named: "mask" in named[0].lower())
@@ -181,7 +181,7 @@ def read(named_files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS)
     image, volumes = _image(name, scans[0][1], limits)
     shape = (*image.shape[:3], *(side for side in image.shape[3:] if side > 1))
     seconds, volumes = _seconds(name, image, shape), volumes.reshape(shape)
-    with np.errstate(over="ignore", invalid="ignore"):  # such voxels are left out
+    with np.errstate(over="ignore", invalid="ignore"):  # overflowing voxels are left out
         mean, spread = volumes.mean(axis=3), np.ptp(volumes, axis=3)
     finite = np.isfinite(volumes).all(axis=3) & np.isfinite(mean) & np.isfinite(spread)
     if len(scans) > 1:
@@ -236,9 +236,9 @@ def on_grid(
     grid: tuple[int, ...] = (),
     affine: Any = (),
 ) -> np.ndarray:
-    """Return the values (x, y, z) of an atlas or a mask, from 0 to 2^20, 0 where there are none.
+    """Return the values (x, y, z), 0 to 2^20, of an atlas or a mask; missing values become 0.
 
-    Raises InputError when the file is no 3-D image, or differs from a grid and affine (4, 4).
+    Raises InputError if the file is not a 3-D image, or its grid or affine (4, 4) differs.
     """
     image, values = _image(name, file, limits)
     grid, title = tuple(grid) or (*image.shape, 1, 1, 1)[:3], f"The {title} “{shortened(name)}”"
@@ -250,7 +250,7 @@ def on_grid(
     )
     away = np.abs(image.affine - affine).max() if len(affine) else 0.0
     refuse_if(
-        not away <= 1e-3,  # writers round affines
+        not away <= 1e-3,  # tolerance for rounded affines
         f"{title} has an affine that differs from the recording's by up to {away:.3g}; both must "
         "agree, so resample it to the recording.",
     )
@@ -260,16 +260,16 @@ def on_grid(
 
 
 def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.ndarray]":
-    """Return a NIfTI file and its values, float32, after checking what its header states."""
+    """Return a NIfTI file and its float32 values, after checking the header."""
     from nibabel import Nifti1Image, Nifti2Image
 
-    # nibabel would print each repair of a header; it raises what it cannot repair
+    # nibabel logs each header repair, and raises if it cannot repair
     logging.getLogger("nibabel.global").setLevel(logging.CRITICAL + 1)
     data, title = files.file_bytes(name, file, limits), shortened(name)
-    is_second = data[:4] in (b"\x1c\2\0\0", b"\0\0\2\x1c")  # 540, the length of its header
+    is_second = data[:4] in (b"\x1c\2\0\0", b"\0\0\2\x1c")  # 540: NIfTI-2
     try:
         image = (Nifti2Image if is_second else Nifti1Image).from_stream(io.BytesIO(data))
-    except Exception as error:  # nibabel and NumPy fail in many ways on other files
+    except Exception as error:  # invalid files raise many kinds of exceptions
         msg = f"“{title}” cannot be read as a NIfTI file; give a .nii or .nii.gz file."
         raise InputError(msg) from error
     dtype, shape = image.get_data_dtype(), image.shape
@@ -284,7 +284,7 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
 
 
 def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
-    """Check the header's units of time and space; return the time between volumes."""
+    """Check the header's units of space and time; return the time between volumes."""
     title, turn = f"“{shortened(name)}”", image.affine[:3, :3]
     refuse_if(
         len(shape) != 4,
@@ -299,8 +299,8 @@ def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
         f"The header of {title} does not place its voxels in space; write millimeters into its "
         "affine (srow_x, srow_y, srow_z).",
     )
-    unit, most = "unknown", 60.0  # seconds; larger numbers without a unit are milliseconds
-    with suppress(KeyError):  # a code that the format does not define
+    unit, most = "unknown", 60.0  # in seconds; larger values without a unit are milliseconds
+    with suppress(KeyError):  # unknown code of a unit
         unit = str(image.header.get_xyzt_units()[1])
     axis = next(axis for axis in range(3, len(image.shape)) if image.shape[axis] > 1)
     seconds = float(image.header.get_zooms()[axis]) * {"msec": 1e-3, "usec": 1e-6}.get(unit, 1.0)
@@ -314,7 +314,7 @@ def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
 
 
 def has_places(dataset: Dataset) -> bool:
-    """Whether the rows of a data set are voxels of a volume."""
+    """Whether rows are voxels of a volume."""
     return {"grid", "affine"} <= set(dataset.provenance)
 
 
@@ -323,7 +323,7 @@ def voxels_of(dataset: Dataset) -> np.ndarray:
 
     Raises InputError when a row is not a voxel of the grid.
     """
-    with suppress(ValueError):  # names that are not those of voxels
+    with suppress(ValueError):  # ids that are not those of voxels
         places = np.array([name.split("-")[1:] for name in dataset.ids.tolist()], dtype=int)
         if ((places >= 0) & (places < np.array(dataset.provenance["grid"]))).all():
             return places
@@ -332,17 +332,17 @@ def voxels_of(dataset: Dataset) -> np.ndarray:
 
 
 def upright(volume: np.ndarray, affine: np.ndarray) -> np.ndarray:
-    """Turn a volume (x, y, z) so that its axes point right, front and up as nearly as they can."""
+    """Reorder a volume's axes (x, y, z) to point right, front and up as nearly as possible."""
     from nibabel.orientations import apply_orientation, io_orientation
 
     return np.asarray(apply_orientation(volume, io_orientation(np.asarray(affine))))
 
 
 def side_by_side(dataset: Dataset) -> np.ndarray:
-    """Return the places (V, 2) of a recording's voxels in its horizontal slices, in millimeters.
+    """Return the positions (V, 2) of a recording's voxels in horizontal slices, in millimeters.
 
-    The lowest slice is at the top left, the next one to its right; each has the front of the head
-    at the top and the right of the body on the right.
+    The lowest slice is at the top left, the next one to its right; in each slice, the front of the
+    head is at the top and the right of the body on the right.
 
     Raises InputError when a row is not a voxel of the grid.
     """
@@ -351,10 +351,10 @@ def side_by_side(dataset: Dataset) -> np.ndarray:
     affine = np.array(dataset.provenance["affine"], dtype=float)
     to, sign = io_orientation(affine).T
     axes = np.argsort(to)  # the volume's axes nearest to right, front and up
-    wide, deep = np.linalg.norm(affine[:3, axes[:2]], axis=0)  # millimeters of a voxel
+    wide, deep = np.linalg.norm(affine[:3, axes[:2]], axis=0)  # voxel size in millimeters
     right, front, up = (voxels_of(dataset) * sign)[:, axes].T
     heights, of_row = np.unique(up, return_inverse=True)
-    width, height = (np.ptp(right) + 3) * wide, (np.ptp(front) + 3) * deep  # 2 voxels in between
+    width, height = (np.ptp(right) + 3) * wide, (np.ptp(front) + 3) * deep  # plus 2 voxels of space
     columns = int(np.ceil(np.sqrt(len(heights) * height / width)))
     x = (of_row % columns) * width + (right - right.min()) * wide
     return np.column_stack([x, (front - front.min()) * deep - (of_row // columns) * height])
@@ -377,7 +377,7 @@ class Recording(NamedTuple):
 
 
 def brain() -> Dataset:
-    """Return a made-up brain recording: rows are voxels, columns volumes, values in percent."""
+    """Return a simulated brain recording: rows are voxels, columns volumes, values in percent."""
     table = sample_file("brain_events.tsv")
     with np.load(sample_file("brain.npz"), allow_pickle=False) as npz:
         X, labels = npz["series"].astype(np.float32) / np.float32(100), {"region": npz["region"]}
@@ -388,9 +388,9 @@ def brain() -> Dataset:
 
 
 def load(key: str) -> Recording:
-    """Open the recording in the data folder ("shared"), or the project's own ("made-up").
+    """Open the recording in the data folder ("shared"), or the simulated one ("made-up").
 
-    Raises InputError when a file is missing; the sentence says which.
+    Raises InputError with the name of a missing file.
     """
     choice = f"choose {SHARED} or {MADE_UP}"
     refuse_if(key not in (SHARED, MADE_UP), f"There is no recording “{shortened(key)}”; {choice}.")
@@ -413,7 +413,7 @@ def load(key: str) -> Recording:
 
 
 def nifti_bytes(mask: np.ndarray, affine: np.ndarray, values: np.ndarray) -> bytes:
-    """Write values (V,) at the voxels of a mask, zero elsewhere, as a packed NIfTI file."""
+    """Write values (V,) at the voxels of a mask, zero elsewhere, as a compressed NIfTI file."""
     import gzip
 
     from nibabel import Nifti1Image

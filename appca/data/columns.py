@@ -1,4 +1,4 @@
-"""Columns that new rows must have, and rows that meet a condition."""
+"""Match the columns of new rows, rename classes, and select rows by a condition."""
 
 import operator
 import re
@@ -14,21 +14,21 @@ from appca.words import InputError, counted, listed, refuse_if, shortened, unkno
 
 
 class Wanted(NamedTuple):
-    """Columns and values that rows need to be compared with a data set."""
+    """Columns and types that new rows need for a comparison with a data set."""
 
     n_features: int
     names: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
     dtype: np.dtype | None = None  # dtype of the stored values
-    image_range: tuple[float, float] | None = None  # drawn as black and as white
+    image_range: tuple[float, float] | None = None  # values drawn black and white
 
 
 class Matched(NamedTuple):
-    """New rows, brought into the columns wanted."""
+    """New rows with the wanted columns."""
 
     dataset: Dataset
-    by_name: bool  # columns were found by their names; else they were taken in order
-    reordered: bool  # the file has them in another order
+    by_name: bool  # columns were matched by name, not by order
+    reordered: bool  # the file has another order
     ignored: tuple[str, ...]
 
 
@@ -39,12 +39,12 @@ def wanted_by(dataset: Dataset) -> Wanted:
 
 
 def matched(new: Dataset, wanted: Wanted) -> Matched:
-    """Bring new rows into the columns of a data set, and their values into its type.
+    """Match new rows to the columns of a data set, and convert their values to its type.
 
-    Columns are found by name when both sides have names: their order does not matter, others are
-    left out, and numbers that were read as a label are taken from there. Without names there must
-    be as many, in the same order. Images must have the same size. Raises InputError where they do
-    not match.
+    If both sides have names, columns are matched by name: order does not matter, other columns are
+    left out, and a wanted column that became a numeric label is used. Without names, there must
+    be as many columns, in the same order. Images must have the same size. Raises InputError
+    if columns do not match.
     """
     title, names, shape = shortened(new.name), new.feature_names, new.image_shape
     shapes = [each for each in (shape, wanted.image_shape) if each]
@@ -58,7 +58,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
     ignored: tuple[str, ...] = ()
     wishes, has = wanted.names or (), names or ()
     by_name = wanted.names is not None and names is not None
-    if shape and shape == wanted.image_shape:  # pixels named in two ways are in order
+    if shape and shape == wanted.image_shape:  # pixels with different names have the same order
         by_name &= bool({*wishes} & {*has})
     if by_name:
         place = {name: j for j, name in enumerate(has)}
@@ -86,7 +86,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
         "with the same names.",
     )
     if wanted.dtype is not None and (wanted.dtype != np.uint8 or are_bytes(X)):
-        X = X.astype(wanted.dtype, copy=False)  # the same rows give the same bits
+        X = X.astype(wanted.dtype, copy=False)  # equal rows then have equal bits
     white = {} if wanted.image_range is None else {"image_range": list(wanted.image_range)}
     parts: dict[str, Any] = {"X": X, "labels": labels, "missing": missing}
     parts |= {"provenance": new.provenance | white}
@@ -95,11 +95,11 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
 
 
 def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matched:
-    """Read rows to compare with others, with the roles of their columns as those need them.
+    """Read new rows with the column roles of the data set they are compared with.
 
-    A reader guesses what a column is for by its values, so in another file it may take a wanted
-    column for an id or a label, and an unknown one, perhaps with gaps, for a feature. `read` reads
-    the file, with roles by name of the column. Fails as it does, or as `matched`.
+    A reader guesses roles from values, so in another file it may take a wanted column for an id or
+    a label, and an unknown column, perhaps with missing values, for a feature. `read` reads the
+    file, given roles by column name. Raises as `read` or `matched`.
     """
     features = set(wanted.names or ())
     roles: dict[str, str] = {}
@@ -128,10 +128,10 @@ def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matche
 
 
 def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset:
-    """Return a data set whose classes have other names, with the digest of the stored one.
+    """Return a data set with renamed classes, but the digest of the stored one.
 
-    `names` maps a label column to a mapping from class to new name; two classes may become one.
-    The classes stay in their order, and so in their colours.
+    `names` maps a label column to a mapping from class to new name; two classes may be merged.
+    Classes keep their order and colours.
     """
     labels, order = dict(dataset.labels), {}
     for label in labels.keys() & names.keys():
@@ -140,7 +140,7 @@ def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset
         names_now = [now.get(name, name) for name in classes]
         labels[label], order[label] = np.array(names_now)[codes], list(dict.fromkeys(names_now))
     other = replace(dataset, labels=labels, provenance=dataset.provenance | {"class_order": order})
-    other.__dict__["digest"] = dataset.digest  # fits, selections and links go on
+    other.__dict__["digest"] = dataset.digest  # keeps fits, selections and links valid
     return other
 
 
@@ -148,7 +148,7 @@ NAME_LENGTH = 60
 
 
 def tidy(name: str) -> str:
-    """Return a name as it is stored: on one line, of `NAME_LENGTH` characters at most."""
+    """Return a name in its stored form: one line of at most `NAME_LENGTH` characters."""
     return shortened(name, NAME_LENGTH)
 
 
@@ -157,7 +157,7 @@ _CONDITION = re.compile(r"(.+?)\s*(<=|>=|!=|==|=|<|>)\s*(.*)")
 
 
 def meeting(condition: str, dataset: Dataset) -> np.ndarray:
-    """Return the rows (N,) bool that meet COLUMN RELATION VALUE; a missing value meets only !=."""
+    """Return the rows (N,) bool that meet COLUMN RELATION VALUE; missing values meet only !=."""
     parts = _CONDITION.fullmatch(condition.strip())
     if parts is None:
         msg = f"A condition is like 'alcohol>12' or kind=red,white; got “{shortened(condition)}”."

@@ -1,4 +1,4 @@
-"""A data set: rows with identity, labels and, for images, a shape; checked once, then read-only."""
+"""A data set: rows with ids, labels and, for images, a shape; checked once, then read-only."""
 
 import hashlib
 import json
@@ -17,16 +17,16 @@ from appca.storage.schema import Finite, Misfit, Text, fitted
 from appca.words import InputError, counted, is_text, percent, refuse_if, shortened, size
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
-MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with that word
+MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with this word
 MOST_LEFT_OUT = 1_000
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
 
 def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
-    """Whether the columns of rows (N, D) follow each other, as wavelengths and times do.
+    """Whether the columns of rows (N, D) are ordered, such as wavelengths or times.
 
-    Names, if present, must contain rising or falling numbers, such as “400 nm”. Neighbouring
-    columns must differ by less than half as much as any two, and rows must not look like images.
+    Names, if present, must contain ascending or descending numbers, such as “400 nm”. Neighbouring
+    columns must differ by less than half as much as random pairs, and rows must not be image-like.
     """
     if names is not None:
         numbers = [_NUMBER.search(name) for name in names]
@@ -43,7 +43,7 @@ def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
 
 
 def duplicate_rows(X: np.ndarray) -> int:
-    """Count the rows (N, D) that equal an earlier row in all bytes, by hashes of 64 bits."""
+    """Count the rows (N, D) that equal an earlier row byte by byte, by 64-bit hashes."""
     return len(X) - len({hash(row.tobytes()) for row in np.ascontiguousarray(X)})
 
 
@@ -62,11 +62,11 @@ class _Event(Struct):
 
 
 class _LeftOut(Struct):
-    of: Text  # the digest of the data set with all rows
-    name: Text  # and its name
-    n: Annotated[int, Meta(ge=2)]  # its rows
+    of: Text  # digest of the data set with all rows
+    name: Text  # name of that data set
+    n: Annotated[int, Meta(ge=2)]  # number of its rows
     why: Text = ""
-    ids: list[Text] = []  # ids of the rows left out, if few
+    ids: list[Text] = []  # ids of the rows left out, if there are few
 
 
 class Provenance(Struct):
@@ -78,8 +78,8 @@ class Provenance(Struct):
     report: _Report = msgspec.field(default_factory=_Report)
     image_range: tuple[Finite, Finite] = (0.0, 1.0)
     citation: str = ""
-    class_names: dict[str, dict[str, str]] = {}  # class to name, by label; see `columns.renamed`
-    class_order: dict[str, list[str]] = {}  # ordered class names, by label; see `columns.renamed`
+    class_names: dict[str, dict[str, str]] = {}  # label -> class -> new name; see `columns.renamed`
+    class_order: dict[str, list[str]] = {}  # label -> ordered class names; see `columns.renamed`
     left_out: _LeftOut | None = None  # rows removed by `Dataset.without`
     ordered: bool | None = None  # whether features are ordered, such as times; None detects it
     grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # this and the next fields: brain recordings
@@ -106,7 +106,7 @@ class NumberedNames(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A matrix (N, D) with the identity of its rows and the meaning of its columns.
+    """A matrix (N, D) with row ids, labels and column names.
 
     ``X`` is uint8, float32 or float64, kept read-only; other numeric types become float64. ``ids``
     (N,) are unique texts. ``labels`` are columns (N,) of texts or numbers by name; the first is
@@ -114,11 +114,11 @@ class Dataset:
     ``feature_names``, if present, are unique. The digest ignores ``name``.
 
     ``provenance`` is JSON-able, see `Provenance`. ``missing`` (N, D) is True where a cell of X is a
-    placeholder (its column's mean), because its value is missing, as in masked arrays. Models that
-    support missing values ignore placeholders; all other code reads them. ``least_rows`` is 1 for
-    rows that an existing fit will describe.
+    placeholder (its column's mean) for a missing value, as in masked arrays. Models that support
+    missing values ignore placeholders; all other code reads them. ``least_rows`` is 1 for rows that
+    are only described by an existing fit.
 
-    Raises InputError when the parts do not fit together, or values are missing or infinite.
+    Raises InputError if the parts are inconsistent, or values are missing or infinite.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Dataset:
     def __post_init__(self) -> None:
         """Normalize and check all fields."""
         X, missing = self.X, self.missing
-        is_stored = isinstance(X, np.memmap)  # it was checked when it was stored
+        is_stored = isinstance(X, np.memmap)  # checked before it was stored
         if isinstance(X, np.ma.MaskedArray):  # masked means missing
             masked = np.ma.getmaskarray(X)
             missing = masked if missing is None else masked | np.asarray(missing)
@@ -217,12 +217,12 @@ class Dataset:
 
     @property
     def is_recording(self) -> bool:
-        """Whether the features are one quantity over time, as in a brain recording."""
+        """Whether the features are one quantity at different times, as in a brain recording."""
         return "repetition" in self.provenance
 
     @cached_property
     def is_ordered(self) -> bool:
-        """Whether features follow each other, as times and wavelengths do: stated, or detected."""
+        """Whether features are ordered, such as times and wavelengths: stated, or else detected."""
         stated = self.is_recording or self.provenance.get("ordered")
         if self.image_shape is not None or stated is not None:
             return self.image_shape is None and bool(stated)
@@ -230,7 +230,7 @@ class Dataset:
 
     @property
     def times(self) -> np.ndarray | None:
-        """Seconds of the features (D,) of a recording; None for other data."""
+        """Times (D,) of a recording's features in seconds; None for other data."""
         step = float(self.provenance.get("repetition", 0))
         return np.arange(self.n_features) * step if self.is_recording else None
 
@@ -241,11 +241,11 @@ class Dataset:
 
     @cached_property
     def incomplete_rows(self) -> np.ndarray:
-        """Row numbers (n,) of the rows with missing cells."""
+        """Numbers (n,) of the rows with missing cells."""
         return np.flatnonzero([] if self.missing is None else self.missing.any(axis=1))
 
     def with_gaps(self, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Return X (N, D), or rows of it, with NaN in the missing cells, if there are any."""
+        """Return X (N, D), or some of its rows, with NaN in missing cells."""
         if self.missing is None:
             return self.X[rows]
         X = self.X[rows].astype(self.X.dtype if self.X.dtype.kind == "f" else np.float64)
@@ -283,11 +283,11 @@ class Dataset:
         sha = hashlib.sha256(json.dumps(header).encode())
         sha.update(self.X.data)
         for column in (self.ids, *self.labels.values()):
-            if column.dtype.kind == "U":  # the width of the array's text type must not matter
+            if column.dtype.kind == "U":  # the digest must not depend on the array's text width
                 sha.update(json.dumps(column.tolist()).encode())
             else:
                 sha.update(column.dtype.str.encode() + column.tobytes())
-        if self.missing is not None:  # data sets without missing cells keep their digests
+        if self.missing is not None:  # keeps the digests of data sets without missing cells
             sha.update(b"missing" + np.packbits(self.missing).tobytes())
         return sha.hexdigest()
 
@@ -311,7 +311,7 @@ class Dataset:
         return categories(self.labels[label], self.class_order(label))
 
     def class_order(self, label: str) -> list[str]:
-        """Names of a label's classes in a stated order; empty for the default order."""
+        """Names of a label's classes in a declared order; empty for the default order."""
         return list(self.provenance.get("class_order", {}).get(label, ()))
 
     def take(self, rows: np.ndarray) -> "Dataset":
@@ -325,10 +325,10 @@ class Dataset:
         return replace(self, **parts)
 
     def without(self, rows: np.ndarray, why: str) -> "Dataset":
-        """Return the data set without some rows; its provenance names the rows left out.
+        """Return the data set without some rows, which its provenance lists.
 
-        `rows` are their numbers or a boolean mask (N,); `why` names them, as in "4 selected rows".
-        Repeated removals are all recorded. Raises InputError where fewer than two rows are left.
+        `rows` are row numbers or a boolean mask (N,); `why` describes them: "4 selected rows".
+        Repeated removals are all recorded. Raises InputError if fewer than two rows remain.
         """
         gone = np.zeros(self.n_rows, dtype=bool)
         gone[np.asarray(rows)] = True
@@ -347,7 +347,7 @@ class Dataset:
         return self.as_images(self.X[np.asarray(rows)])
 
     def as_images(self, values: np.ndarray) -> np.ndarray:
-        """Draw values (n, D) in data units, such as reconstructions, on this data set's scale."""
+        """Return values (n, D) in data units, such as reconstructions, as images on this scale."""
         if self.image_shape is None:
             msg = f"“{self.name}” has no images; its rows are values of {self.n_features} features."
             raise InputError(msg)
@@ -363,7 +363,7 @@ class Dataset:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Facts about the data to show, by name."""
+        """Facts to show about the data, by name."""
         made, features = self.provenance, f"{self.n_features:,} columns"
         if self.image_shape is not None:
             h, w, *colour = self.image_shape
@@ -406,9 +406,9 @@ def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str]
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
-    """Sort key under which numbers inside texts count as numbers: obj2 before obj10."""
+    """Sort key that compares numbers inside texts as numbers: obj2 before obj10."""
     parts = re.findall(r"0*([0-9]+)|([^0-9]+)", text)
-    # as texts, because int refuses thousands of digits
+    # kept as texts, because int() refuses thousands of digits
     return [(0, len(digits), digits) if digits else (1, 0, other) for digits, other in parts]
 
 

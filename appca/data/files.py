@@ -1,4 +1,4 @@
-"""Uploaded files: limits, archives, facts, and the type of a reader."""
+"""Uploaded files: limits, archives, reports, and the type of a reader."""
 
 import gzip
 import hashlib
@@ -31,14 +31,14 @@ except (AttributeError, ValueError, OSError):  # absent on some systems
 class ReadLimits(NamedTuple):
     """Resource limits for reading one file."""
 
-    # of file, unpacked content and matrix
+    # limit for the file, its unpacked content, and the matrix
     n_bytes: int = min(1 << 30, MACHINE_MEMORY // 4)
     members: int = 200_000  # files in a zip
     pixels: int = 50_000_000  # per image
     columns: int = 1 << 17  # named columns of a table
     features: int = 4_000_000  # unnamed features of arrays and images
-    scratch: Path | str | None = None  # folder of temporary files; None takes the system's
-    least_rows: int = 2  # 1 for rows that a model only describes
+    scratch: Path | str | None = None  # folder for temporary files; None: the system's
+    least_rows: int = 2  # 1 for rows that a model will only describe
     head_rows: int = 0  # number of raw first rows in a table's report
 
     @property
@@ -55,15 +55,15 @@ _ROW_BYTES = 64  # memory per row for ids and hashes
 
 
 def file_bytes(name: str, file: File, limits: ReadLimits = LIMITS) -> bytes:
-    """Return the whole file, unpacked if its first bytes are gzip's."""
+    """Return the whole file, unpacked if it is gzipped."""
     with file_stream(name, file, limits) as stream:
         return b"".join(_unpacked(name, stream, limits))
 
 
 def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
-    """Return the file unpacked on the disk, so that it can be memory-mapped.
+    """Return the file unpacked on disk, so that it can be memory-mapped.
 
-    An unpacked path is opened in place; anything else is copied to a `temporary_file`.
+    A path that is not gzipped is opened directly; anything else is copied to a `temporary_file`.
     """
     stream = file_stream(name, file, limits)
     start = stream.read(2)
@@ -75,7 +75,7 @@ def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
 
 
 def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> BinaryIO:
-    """Write chunks to a file in ``limits.scratch`` that is deleted even if we are killed."""
+    """Write chunks to a scratch file that is deleted even if the process is killed."""
     remedy = "free some space on the disk of temporary files"
     with refusing(f"“{name}” could not be copied for reading", remedy), ExitStack() as ends:
         if limits.scratch is not None:
@@ -88,7 +88,7 @@ def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> Bi
 
 
 def checksum(files: Files, limits: ReadLimits = LIMITS) -> str:
-    """SHA-256 of a file's bytes; of several, that of their checksums and names, in order."""
+    """SHA-256 of a file; for several files, that of their checksums and names, in order."""
     lines = []
     for name, file in files:
         sha = hashlib.sha256()
@@ -101,13 +101,13 @@ def checksum(files: Files, limits: ReadLimits = LIMITS) -> str:
 
 
 def chunks_of(stream: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
-    """Yield the remainder of a stream, a megabyte at a time."""
+    """Yield the rest of a stream in chunks of a megabyte."""
     while chunk := stream.read(_CHUNK):
         yield chunk
 
 
 def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
-    """Open a path, or rewind a file object into an independent stream, after checking its size."""
+    """Open a path, or a file object from its start, as an independent stream; check its size."""
     stream: BinaryIO
     if isinstance(file, (str, Path)):
         with refusing(f"“{name}” could not be opened", "check its place and its rights"):
@@ -131,7 +131,7 @@ def check_matrix(
     limits: ReadLimits,
     remedy: str = "take fewer rows or smaller images",
 ) -> None:
-    """Refuse a matrix that is too large, before it is allocated."""
+    """Raise InputError for a matrix that is too large, before it is allocated."""
     refuse_if(
         n_features > limits.features,
         f"“{name}” has {n_features:,} values in each row, more than {limits.features:,}; take "
@@ -146,7 +146,7 @@ def check_matrix(
 
 
 def total_bytes(root: Path) -> int:
-    """Return how many bytes a file, or a folder on the disk, has."""
+    """Return the size in bytes of a file or folder."""
     return sum(path.stat().st_size for path in (root, *root.rglob("*")) if path.is_file())
 
 
@@ -188,7 +188,7 @@ _PACKED = {".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".zst"}
 def members(
     name: str, stream: BinaryIO, limits: ReadLimits, may_be_inside: tuple[str, ...] = ()
 ) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
-    """Open a zip, check its declared sizes, and list its files without hidden ones."""
+    """Open a zip, check its declared sizes, and list its files except hidden ones."""
     try:
         archive = zipfile.ZipFile(stream)
     except Exception as error:  # zipfile raises any exception
@@ -208,7 +208,7 @@ def members(
     packed = tuple(_PACKED - {*may_be_inside})
     for item in items:
         inner = f"“{shortened(item.filename)}” in “{name}” is"
-        is_rare = item.compress_type not in (0, zipfile.ZIP_DEFLATED)  # others unpack at once
+        is_rare = item.compress_type not in (0, zipfile.ZIP_DEFLATED)  # only these are common
         is_packed = item.filename.lower().endswith(packed)
         refuse_if(item.flag_bits & 1, f"{inner} encrypted; pack the images without a password.")
         refuse_if(is_rare, f"{inner} compressed by a rare method; compress it with Deflate.")
@@ -217,12 +217,12 @@ def members(
 
 
 def content(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> bytes:
-    """Bytes of one file of a zip."""
+    """Return the content of a file in a zip."""
     return b"".join(unpacked(name, archive, item))
 
 
 def unpacked(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield the bytes of a file in chunks, up to its checked, declared size."""
+    """Yield the content of a file in chunks, up to its declared size, which is checked."""
     try:
         with archive.open(item) as stream:
             yield from chunks_of(stream)
@@ -232,7 +232,7 @@ def unpacked(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Iter
 
 
 def parts(filename: str) -> tuple[str, ...]:
-    """Folders and name of an entry, safe to show."""
+    """Folders and name of a zip entry, safe to show."""
     path = PurePosixPath(filename.replace("\\", "/"))
     return tuple(part for part in path.parts if part not in ("/", "..", "."))
 
@@ -251,7 +251,7 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ":
 _ROLES = {"id": "Row names", "label": "Labels", "ignored": "Left out"}
 _LINES = {"drawn": "drawn line", "closing": "closing note", "repeated header": "repeated header"}
 _COUNTS = ("Found", "Constant features", "Repeated rows")  # omitted from notes
-# how report entries and lists of names are written
+# format of report entries and lists of names
 _ENTRIES: tuple[tuple[str, str, Callable[[str, Any], str]], ...] = (
     ("Renamed columns", "renamed", lambda name, _: name),
     ("Not numbers", "not_numbers", lambda name, cells: f"{name}: {_cells(cells)}"),
@@ -326,7 +326,7 @@ def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str
 
 
 def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
-    """Join the `facts` into one text that tells a person how files were read."""
+    """Join the `facts` into one text that says how files were read."""
     sides = counted(dataset.n_rows, "row"), counted(dataset.n_features, "feature")
     lines = {"Read as": " × ".join(sides)} | facts(report)
     lines.setdefault("Labels", few(list(dataset.labels)))
@@ -358,7 +358,7 @@ def _cells(cells: Mapping[str, int]) -> str:
 
 
 def few(names: list[str], n: int | None = None) -> str:
-    """Name the first few of `n` names, by default all given."""
+    """List the first few of `n` names, by default of all given."""
     more = (len(names) if n is None else n) - MOST_NAMES
     return ", ".join(map(str, names[:MOST_NAMES])) + (f" and {more:,} more" if more > 0 else "")
 
@@ -372,9 +372,9 @@ OptionsT = TypeVar("OptionsT", bound=tuple[Any, ...])
 
 
 class Reader(NamedTuple, Generic[OptionsT]):
-    """How files of one format become a data set."""
+    """A reader of files in one format."""
 
     options: type[OptionsT]
     read: Callable[[str, File, OptionsT, ReadLimits], Dataset] | None  # None: use `read_many`
-    # one or several files of one data set; None: use `read`
+    # reads one or more files as one data set; None: use `read`
     read_many: Callable[[Files, OptionsT, ReadLimits], Dataset] | None = None

@@ -1,4 +1,4 @@
-"""Where files of public data sets are: the folder that was chosen, else the user's own."""
+"""Folders of public data sets, samples, and the project."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def folder_of_files(chosen: Path | str | None = None) -> Path:
-    """Return `given`, else ``APPCA_DATA``, else ``data`` in ``APPCA_HOME`` or the user's folder."""
+    """Return `chosen`, else ``APPCA_DATA``, else ``data`` in ``APPCA_HOME`` or the user folder."""
     if chosen is not None:
         return Path(chosen)
     if os.environ.get("APPCA_DATA"):
@@ -22,7 +22,7 @@ def folder_of_files(chosen: Path | str | None = None) -> Path:
 
 
 def sample_file(name: str) -> Path:
-    """Return a file of ``sample_data``; raises InputError when it is missing."""
+    """Return a file in ``sample_data``; raises InputError if it is missing."""
     path = project_folder() / "sample_data" / name
     if not path.is_file():
         msg = f"{name} is missing in {path.parent}; run python sample_data/make.py to recreate it."

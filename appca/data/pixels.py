@@ -1,4 +1,4 @@
-"""Rows that may be images: which height and width suit them, and the order of their pixels."""
+"""Rows that may be images: possible heights and widths, and the order of pixels."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -6,29 +6,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-KINDS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx")  # files with rows
+KINDS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx")  # files that contain rows
 LEAST_SIDE, MOST_RATIO = 4, 16
 MOST_PIXELS = 1 << 18
-_JUDGED = 48  # rows
-_SMOOTH, _ALIKE = 0.75, 2.5  # neighbours against any two pixels; one direction against the other
+_JUDGED = 48  # number of rows to judge shapes by
+_SMOOTH, _ALIKE = 0.75, 2.5  # neighbours versus random pairs; one direction versus the other
 
 
 class PixelShape(NamedTuple):
-    """How the values of a row make an image."""
+    """The shape of a row as an image."""
 
     height: int
     width: int
     channels: int = 1
-    by_column: bool = False  # values run down the columns first, as in MATLAB
+    by_column: bool = False  # column by column, as in MATLAB
 
     @property
     def sides(self) -> tuple[int, ...]:
-        """The image shape of a data set."""
+        """Return the image shape of a data set."""
         return (self.height, self.width, *((3,) if self.channels == 3 else ()))
 
 
 def shape_of(kind: str | None, options: Mapping[str, Any]) -> PixelShape | None:
-    """Return the shape of rows as images in the options of a reader."""
+    """Return the shape of rows as images in a reader's options."""
     sides = options.get("image_shape")
     if not sides or kind not in KINDS:
         return None
@@ -39,7 +39,7 @@ def shape_of(kind: str | None, options: Mapping[str, Any]) -> PixelShape | None:
 def with_shape(
     kind: str | None, options: Mapping[str, Any], shape: PixelShape | None
 ) -> dict[str, Any]:
-    """Return options that make rows images of a shape, or values without one."""
+    """Return a reader's options with rows as images of a shape; None: as values."""
     rest = {key: old for key, old in options.items() if key not in ("by_column", "image_shape")}
     if shape is None:
         return rest | ({"image_shape": None} if kind == "csv" else {})
@@ -48,7 +48,7 @@ def with_shape(
 
 
 class Judged(NamedTuple):
-    """A shape, and how much neighbouring pixels differ against any two of them."""
+    """A shape, and the differences of neighbouring pixels relative to random pairs."""
 
     shape: PixelShape
     roughness: float
@@ -56,7 +56,7 @@ class Judged(NamedTuple):
 
 
 def pixel_order(shape: PixelShape) -> np.ndarray:
-    """Return the places (D,) in a row of the values in row-major order of its image."""
+    """Return the indices (D,) in a row of its pixels in row-major order."""
     h, w, channels, by_column = shape
     places = np.arange(h * w * channels)
     if not by_column:
@@ -65,10 +65,10 @@ def pixel_order(shape: PixelShape) -> np.ndarray:
 
 
 def likely_shapes(X: np.ndarray, prefer_columns: bool = False) -> list[Judged]:
-    """Return shapes that rows (N, D) can have as images, the most plausible first.
+    """Return possible image shapes of rows (N, D), most plausible first.
 
-    In the right shape, neighbouring pixels differ little along both sides. Orders of a square that
-    differ by turning the image alone are as plausible; `prefer_columns` says which comes first.
+    In the right shape, neighbouring pixels differ little in both directions. The two pixel orders
+    of a square image are equally plausible; `prefer_columns` decides between them.
     """
     n_values = X.shape[1]
     if n_values > MOST_PIXELS:
@@ -83,7 +83,7 @@ def likely_shapes(X: np.ndarray, prefer_columns: bool = False) -> list[Judged]:
         down, across = (float(np.abs(np.diff(images, axis=axis)).mean()) for axis in (1, 2))
         rough = max(down, across) / any_two
         line = h if by_column else w * channels
-        # in a series, the difference grows with the distance
+        # in a series, differences grow with distance
         near, half = (float(np.abs(some[:, n:] - some[:, :-n]).mean()) for n in (line, line // 2))
         is_even = max(down, across) < _ALIKE * min(down, across)
         judged = Judged(shape, rough, rough < _SMOOTH and is_even and near < half)

@@ -1,8 +1,8 @@
-"""Preprocessing of a matrix before a fit, recorded as options and undone exactly as it was done.
+"""Preprocessing of a matrix before a fit; its options are recorded, and it can be inverted.
 
-A row x of the data becomes y = ((p(x) / divide - offset) / scale) @ basis, in this order: p is a
-preparation, offset the mean, scale one number for each feature, basis the D' leading principal axes
-(or nothing each). Work is done in blocks of rows: no second copy of the data is made.
+A row x of the data becomes y = ((p(x) / divide - offset) / scale) @ basis. Here p is a preparation,
+offset the mean, scale a number per feature, and basis the D' leading principal axes; each step is
+optional. Rows are processed in blocks, so the data are not copied.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,18 +21,18 @@ from appca.words import counted, percent, refuse_if
 Blocks = Callable[[], Iterator[np.ndarray]]
 Times = Callable[[Any, Any], Any]
 SCALES = ("none", "feature", "global")
-_EXACT = 3000  # eigenvectors of a 3,000 x 3,000 matrix take seconds; beyond, a random sketch
-_EXACT_VALUES = 1 << 27  # N x D held in memory (1 GB)
-_BLOCK_VALUES = 1 << 21  # values converted at a time (16 MB)
+_EXACT = 3000  # eigenvectors of a larger matrix take too long; a random sketch is used
+_EXACT_VALUES = 1 << 27  # maximum N x D in memory (1 GB)
+_BLOCK_VALUES = 1 << 21  # values converted per block (16 MB)
 
 
 def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.ndarray:
     """Return the leading eigenvectors (D, D') of the scatter matrix of centred rows (N, D).
 
     They are orthonormal columns by falling variance; the largest entry of each is positive. Each
-    call of `blocks` iterates over fresh float64 blocks of the rows. `keep` is the number of axes,
-    or the least share of variance (0, 1) that they must explain. Raises InputError when more axes
-    are asked for than the data can have, or the data do not vary.
+    call of `blocks` iterates over the rows in fresh float64 blocks. `keep` is the number of axes,
+    or the minimum share of variance (0, 1) that they explain. Raises InputError for more axes than
+    the data can have, or if the data do not vary.
     """
     (n, d), least = shape, min(shape)
     msg = f"pca must be at most {least} for {n} rows and {d} features; got {keep}."
@@ -41,7 +41,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
     refuse_if(not total > 0, "PCA needs rows that differ; all are the same, so use other data.")
 
     def leading(symmetric: Any) -> tuple[np.ndarray, int]:
-        """Eigenvectors by falling eigenvalue, and how many of them to keep."""
+        """Eigenvectors by falling eigenvalue, and the number of them to keep."""
         values, vectors = np.linalg.eigh(symmetric)
         held = np.cumsum(np.maximum(values[::-1], 0))
         share = keep * total * (1 - 1e-12)  # rounding must not miss an exact share
@@ -55,17 +55,17 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
         axes, wanted = leading(sum(block.T @ block for block in blocks()))
         axes = axes[:, :wanted]
     elif n <= _EXACT and n * d <= _EXACT_VALUES:
-        # Fewer rows than columns: N x N products, then the axes from the left singular vectors.
+        # Fewer rows than columns: decompose X X' (N x N), then convert its eigenvectors to axes.
         X = np.concatenate(list(blocks()))
         left, wanted = leading(X @ X.T)
-        # Directions without variance come out as rounding noise; QR makes them orthonormal, too.
+        # Directions without variance are rounding noise; QR makes them orthonormal, too.
         axes = np.linalg.qr(X.T @ left[:, :wanted])[0]
     else:
-        # Randomised subspace iteration (Halko, Martinsson, Tropp 2011), wider until it suffices,
-        # with 20 columns beyond the rank asked for and 4 power iterations.
+        # Randomised subspace iteration (Halko, Martinsson, Tropp 2011): 20 extra columns, 4 power
+        # iterations; the sketch widens until it has enough axes.
         width = wanted = 0
         while width < min(wanted + 20, least):
-            # A share beyond the sketch needs an unknown number of columns; a count is known.
+            # For a share of variance, the number of columns is unknown in advance.
             width = min(max(64, 2 * width, wanted + 20), least)
             axes = np.linalg.qr(np.random.default_rng(0).standard_normal((d, width)))[0]
             for _ in range(4):
@@ -83,8 +83,8 @@ class Preprocessing:
 
     ``prepare`` is "none" or one of `PREPARATIONS`. Every value is divided by ``divide`` (255 for
     photographs). ``centre`` subtracts the mean of each feature; ``pca`` implies it.
-    ``scale="feature"`` divides each feature by its standard deviation, "global" divides all by the
-    root mean square of the centred data; constant features keep their scale. ``pca`` is the number
+    root mean square of the centred data; constant features are not scaled. ``pca`` is the number
+    of principal components to keep, or the minimum share of variance (between 0 and 1) that they
     of principal components to keep, or the least share of variance (between 0 and 1) that they
     must explain.
     """
@@ -96,7 +96,7 @@ class Preprocessing:
     prepare: str = "none"
 
     def __post_init__(self) -> None:
-        """Refuse options that have no meaning."""
+        """Raise InputError for invalid options."""
         divide, pca = np.nan, self.pca
         with suppress(TypeError, ValueError):
             divide = float(self.divide)
@@ -116,19 +116,19 @@ class Preprocessing:
         object.__setattr__(self, "centre", bool(self.centre))
 
     def to_dict(self) -> dict[str, Any]:
-        """Options as JSON-able dict; configs from before there was `prepare` keep their ids."""
+        """Return options as JSON-able dict; without `prepare` if unused, so that older ids stay."""
         return {name: x for name, x in asdict(self).items() if (name, x) != ("prepare", "none")}
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> "Preprocessing":
-        """Options from a dict as `to_dict` makes it; unknown names are refused."""
+        """Create options from a dict such as `to_dict` returns; unknown names are refused."""
         names = sorted(option.name for option in fields(cls))
         unknown = ", ".join(sorted(set(options) - set(names)))
         refuse_if(unknown, f"Preprocessing knows {', '.join(names)}; got {unknown}.")
         return cls(**options)
 
     def in_words(self) -> str:
-        """Name the steps, in order: "centred, each feature divided by its standard deviation"."""
+        """Describe the steps: "centred, each feature divided by its standard deviation"."""
         share = percent(self.pca, 1) if isinstance(self.pca, float) else ""
         first = PREPARATIONS[self.prepare].title if self.prepare != "none" else ""
         steps = {
@@ -147,10 +147,10 @@ class Preprocessing:
         return min(n_features, self.pca) if isinstance(self.pca, int) else n_features
 
     def fit(self, X: np.ndarray, missing: np.ndarray | None = None) -> "Fitted":
-        """Learn offset, scale and basis from the rows of X (N, D), by sums in float64.
+        """Learn offset, scale and basis from the rows of X (N, D), with float64 sums.
 
-        Cells that are `missing` (N, D) do not count. Raises InputError when the data do not allow
-        it: `pca` needs rows without missing cells.
+        Cells that are `missing` (N, D) are ignored. Raises InputError if the data do not allow the
+        steps: `pca` needs rows without missing cells.
         """
         n_missing = 0 if missing is None else int(missing.sum())
         refuse_if(
@@ -183,7 +183,7 @@ class Preprocessing:
             variance = sum((block**2).sum(axis=0) for block in blocks(mean)) / counts
             if self.scale == "global":
                 variance = np.full(d, variance.mean())
-            # Rounding gives a constant column a variance of about 1e-32 times its square.
+            # Rounding gives a constant column a relative variance of about 1e-32.
             constant = variance <= 1e-24 * np.maximum(mean**2, 1e-300)
             scale = np.where(constant, 1.0, np.sqrt(variance) / self.divide)
         plain = Fitted(self.divide, offset, scale, None, prepared)
@@ -194,7 +194,7 @@ class Preprocessing:
 
 
 class Fitted(NamedTuple):
-    """Fitted preprocessing: arrays only, so that it can be stored beside a run."""
+    """Fitted preprocessing as arrays, which are stored with a run."""
 
     divide: float
     offset: np.ndarray  # (D,), after the division
@@ -220,8 +220,8 @@ class Fitted(NamedTuple):
     def transform(self, X: np.ndarray, times: Times = matmul) -> np.ndarray:
         """Convert rows (N, D) to the fitted coordinates (N, D'); float64 stays, else float32.
 
-        A reduction multiplies rows by `times`. With BLAS, the default, the last bits depend on
-        the other rows.
+        PCA multiplies rows by `times`. With BLAS, the default, the last bits of a row depend on the
+        other rows.
         """
         refuse_if(
             X.ndim != 2 or X.shape[1] != len(self.offset),
@@ -244,7 +244,7 @@ class Fitted(NamedTuple):
         return out
 
     def blocks(self, X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:
-        """Yield fresh blocks of rows (n, D): prepared, divided, centred, scaled, not reduced."""
+        """Yield fresh blocks of rows (n, D), preprocessed except for PCA."""
         shift: np.ndarray = (self.offset * self.divide).astype(dtype)
         factor: np.ndarray = (1.0 / (self.scale * self.divide)).astype(dtype)
         for block in _raw_blocks(X, dtype, self.prepare):
@@ -253,7 +253,7 @@ class Fitted(NamedTuple):
             yield block
 
     def inverse_transform(self, Y: np.ndarray) -> np.ndarray:
-        """Convert rows (N, D') to data units (N, D), except for what PCA removed."""
+        """Convert rows (N, D') to data units (N, D), without the variance that PCA removed."""
         Y = np.asarray(Y)
         wide = Y if self.basis is None else Y @ self.basis.T.astype(Y.dtype, copy=False)
         data: np.ndarray = (wide * self.scale + self.offset) * self.divide

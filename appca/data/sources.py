@@ -1,4 +1,4 @@
-"""Built-in data sets: bundled tables, drawn samples, and MNIST and COIL-20 as published."""
+"""Built-in data sets: bundled tables, simulated samples, and published MNIST and COIL-20."""
 
 import gzip
 import hashlib
@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]
 
 
 class Option(NamedTuple):
-    """One choice a person has when opening a source."""
+    """A choice that a user has when opening a source."""
 
     name: str
     default: object
@@ -32,7 +32,7 @@ class Option(NamedTuple):
     most: int = 0
 
     def check(self, title: str, value: Any) -> None:
-        """Raise InputError unless a value is among the choices, or a number within the bounds."""
+        """Raise InputError for a value that is not a choice, or a number outside the bounds."""
         if value is None and (self.choices is None or self.default is None):
             return
         if self.choices is None:
@@ -51,16 +51,16 @@ class Option(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A built-in data set, as a list of them shows it."""
+    """A built-in data set, as listed."""
 
     key: str
     title: str
     description: str
-    offline: bool  # opens on a machine without network and without files of its owner
+    offline: bool  # opens without a network and without downloaded files
     rows: int
     features: int
     options: tuple[Option, ...] = ()
-    tile: str = ""  # in place of a picture
+    tile: str = ""  # text shown instead of a picture
 
 
 LICENCES = dict.fromkeys(("digits", "wine", "breast_cancer"), "Licence: CC BY 4.0") | dict.fromkeys(
@@ -95,8 +95,8 @@ _MNIST = {
     "t10k-images-idx3": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
     "t10k-labels-idx1": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
 }
-# Published files with their SHA-256. Zips of COIL-20 differ in their bytes, so that of its pixels:
-# the uint8 images in object, then view order.
+# Published files with their SHA-256. Zip files of COIL-20 may differ, so its checksum is that of
+# the uint8 pixels in object, then view order.
 FILES = {
     "mnist": {f"{stem}-ubyte.gz": sha256 for stem, sha256 in _MNIST.items()},
     "coil20": {ZIP: "7274cbacb79ea6c57340827c9f9301745a8e9b3173dea4aa828e00b49c42946c"},
@@ -131,13 +131,13 @@ def load(
     data_folder: Path | str | None = None,
     **options: Any,
 ) -> Dataset:
-    """Open a built-in data set by its key in `SOURCES`, with the options that it lists.
+    """Open a built-in data set by its key in `SOURCES`, with the options listed there.
 
-    MNIST and COIL-20 are read from, or fetched to, `data_folder`, by default
-    `appca.data.folders.folder_of_files`; `progress` is called with (bytes done, bytes in all). Of
-    `classes`, or all, the first `per_class` rows each are read, or the first `n` in all. Images of
-    COIL-20 of the size 32 are means of 4 x 4 blocks (float32, exact), as the paper has them. Raises
-    InputError for another key, another option or a value that the option does not have.
+    MNIST and COIL-20 are read from `data_folder`, by default `appca.data.folders.folder_of_files`,
+    and downloaded if missing; `progress` is called with (bytes done, total bytes). The first
+    `per_class` rows of each of the `classes` (default: all), or the first `n` rows are read. Images
+    of COIL-20 of size 32 are means of 4 x 4 blocks (float32, exact), as in the paper. Raises
+    InputError for an unknown key or option, or an invalid value.
     """
     refuse_if(
         key not in SOURCES,
@@ -156,7 +156,7 @@ def load(
 
 
 def are_here(key: str) -> bool:
-    """Whether the files of MNIST or COIL-20 are in the data folder, so that nothing is fetched."""
+    """Whether the files of MNIST or COIL-20 are present, so that no download is needed."""
     return all((folder_of_files() / key / name).is_file() for name in FILES.get(key, ()))
 
 
@@ -168,15 +168,15 @@ def fetch(
     progress: Progress | None = None,
     advice: str = "try again later.",
 ) -> None:
-    """Fetch a file, by pooch, from the first of `urls` that gives it; `path` is whole or absent.
+    """Download a file by pooch from the first of `urls` that works; `path` is never incomplete.
 
-    Raising from `progress` stops the download. Raises InputError when no mirror gave the file with
-    its checksum `sha256`, with the last reason and then `advice`.
+    An exception from `progress` stops the download. Raises InputError if no mirror has a file with
+    checksum `sha256`; the message has the last reason, then `advice`.
     """
     import pooch
     import requests
 
-    class Meter:  # pooch counts whole chunks, so at the end too many
+    class Meter:  # pooch counts whole chunks, so its total is too high
         total = done = 0
 
         def update(self, n_bytes: int) -> None:
@@ -193,7 +193,7 @@ def fetch(
     downloader = pooch.HTTPDownloader(
         progressbar=Meter(),
         chunk_size=1 << 16,
-        headers={"Accept-Encoding": "identity"},  # the bytes of the file, not of a packed copy
+        headers={"Accept-Encoding": "identity"},  # a compressed copy has another checksum
         timeout=(10, 30),
     )
     checksum, reason = sha256 and f"sha256:{sha256}", ""
@@ -209,7 +209,7 @@ def fetch(
         except OSError as error:
             what = f"{path} could not be written"
             raise refused(what, error, advice.rstrip(".")) from error
-        except ValueError:  # pooch's word for a wrong checksum
+        except ValueError:  # raised by pooch for a wrong checksum
             reason = f"the file from {host} does not have the published checksum"
         else:
             return
@@ -218,7 +218,7 @@ def fetch(
 
 
 def _content(path: Path, name: str) -> np.ndarray:
-    """Return the values (n,), uint8, of a published file; raises InputError for any other."""
+    """Return the values (n,), uint8, of a published file; raises InputError for other files."""
     if name != ZIP:
         digest, right = sha256_of_file(path), FILES["mnist"][name]
         refuse_if(
@@ -239,7 +239,7 @@ def _content(path: Path, name: str) -> np.ndarray:
                     data = io.BytesIO(member.read(1 << 20))
                 with Image.open(data, formats=["PNG"]) as image:
                     images.append(np.asarray(image.convert("L")).reshape(128, 128))
-    except Exception as error:  # the decoders fail in as many ways as there are fields
+    except Exception as error:  # decoders raise many kinds of exceptions
         msg = f"{path} is damaged ({type(error).__name__}); delete it and download it again."
         raise InputError(msg) from error
     X = np.stack(images)
@@ -255,7 +255,7 @@ def _content(path: Path, name: str) -> np.ndarray:
 def _published(
     key: str, folder: Path, progress: Progress | None, options: dict[str, Any]
 ) -> Dataset:
-    """Read MNIST (training digits first) or COIL-20 (objects before views), or some rows."""
+    """Read rows of MNIST (training digits first) or COIL-20 (objects before views)."""
     title, content = SOURCES[key].title, []
     advice = (
         f"to open {title} without a network, put {', '.join(FILES[key])} into {folder}, or drop "
@@ -283,7 +283,7 @@ def _published(
         digests = FILES[key]
     else:
         X, side = content[0].reshape(-1, 32, 4, 32, 4), options["size"]
-        if side == 32:  # exact: sixteenths below 256 fit into float32
+        if side == 32:  # exact: float32 holds sixteenths below 256
             X = X.sum(axis=(2, 4), dtype=np.uint16).astype(np.float32) / np.float32(16)
         X, places = X.reshape(1440, -1), np.arange(1440)
         column, angle = (places // 72 + 1).astype(str), (places % 72 * 5).astype(np.int16)
@@ -322,7 +322,7 @@ def _bundled(key: str) -> Dataset:
     named: Sequence[str]
     facts: dict[str, Any] = {"source": key}
     if key == "digits":
-        spec = find_spec("sklearn")  # finds the folder without running the package
+        spec = find_spec("sklearn")  # locates the package without importing it
         folder = Path(next(iter((spec and spec.submodule_search_locations) or ("",))))
         path = folder / "datasets" / "data" / "digits.csv.gz"
         refuse_if(not path.is_file(), f"{path} is missing; install scikit-learn again.")
@@ -366,12 +366,12 @@ DESIGNS = ("sparse", "dense", "subspace", "balanced", "single")
 
 
 class Synthetic(NamedTuple):
-    """A draw of the model together with the truth behind it."""
+    """A sample from the model, with the true parameters."""
 
     Y: np.ndarray  # (N, D) data
     W: np.ndarray  # (D, K) true columns
-    X: np.ndarray  # (N, K) true scores, also of the factors that are off
-    Z: np.ndarray  # (N, K) bool, which factors a row uses
+    X: np.ndarray  # (N, K) true scores, also of inactive factors
+    Z: np.ndarray  # (N, K) bool: factors that a row uses
     noise_sd: float
 
 
@@ -380,7 +380,7 @@ def draw_indicators(
 ) -> np.ndarray:
     """Draw the indicator matrix Z, (N, K) bool, of one of `DESIGNS`.
 
-    L only matters for ``subspace`` (size of a block), ``balanced`` and ``single``. Raises
+    L matters only for ``subspace`` (size of a block), ``balanced`` and ``single``. Raises
     InputError if the design is unknown or L is not between 1 and K.
     """
     refuse_if(
@@ -412,7 +412,7 @@ def draw_synthetic(
     n_active: int = 5,
     noise_sd: float = 0.1,
 ) -> Synthetic:
-    """Draw Y = (X * Z) W' + noise of one design, W and X standard normal (paper, section 5.1).
+    """Draw Y = (X * Z) W' + noise by a design, with W and X standard normal (paper, section 5.1).
 
     Returns Y (N, D), W (D, K), X and Z (N, K), and the noise standard deviation.
     """

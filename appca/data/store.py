@@ -1,4 +1,4 @@
-"""Data sets on disk: one folder each, written whole or not at all, read without pickle."""
+"""Data sets on disk: one folder each, written atomically, read without pickle."""
 
 import json
 import time
@@ -14,11 +14,11 @@ from appca.storage import files
 from appca.storage.identity import is_digest
 from appca.words import InputError, reason, refuse_if, shortened, storing
 
-_ORIGIN = ".origin"  # hidden: `check` passes over it
+_ORIGIN = ".origin"  # hidden, so that `check` ignores it
 
 
 class DatasetSummary(NamedTuple):
-    """A data set in a list of them."""
+    """A data set in a list."""
 
     digest: str
     name: str
@@ -30,19 +30,19 @@ class DatasetSummary(NamedTuple):
 class DatasetStore:
     """Data sets below ``<home>/datasets/<digest>/``.
 
-    A folder holds an NPY file for each of `Dataset.arrays` and ``meta.json`` with the digests of
-    them all, which `appca check` compares. It is built beside its place and moved there in one
-    step, so that a killed process leaves no half data set.
+    A folder has an NPY file for each of `Dataset.arrays` and ``meta.json`` with the digests of all
+    files, which `appca check` verifies. It is written as a draft and moved in one step, so a killed
+    process leaves no partial data set.
     """
 
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "datasets"
 
     def put(self, dataset: Dataset) -> str:
-        """Store a data set and return its digest; the same data again only renews its name.
+        """Store a data set and return its digest; if present, update its name.
 
-        A damaged one of the same digest is replaced; all of it is read to find out. Raises
-        InputError when it has a single row, or the disk refuses.
+        A damaged copy is replaced, and is read completely to find out. Raises InputError for a data
+        set of one row, or if writing fails.
         """
         title, target = f"“{shortened(dataset.name)}”", self.folder / dataset.digest
         single = f"{title} has a single row; only 2 or more can be kept as a data set, so add rows."
@@ -53,14 +53,14 @@ class DatasetStore:
             elif target.is_dir():  # otherwise it is in a shared home
                 old = _read_meta(target)
                 new = _meta(dataset, old["created"], old[files.FILES])
-                if json.loads(json.dumps(new)) != old:  # else the disk may be full
+                if json.loads(json.dumps(new)) != old:  # a full disk allows no writing
                     files.write_json(target / "meta.json", new, _title(target))
         return dataset.digest
 
     def get(self, digest: str) -> Dataset:
-        """Open a data set; its matrix stays on disk and is read where it is used.
+        """Open a data set; its matrix stays on disk until it is used.
 
-        Raises InputError when there is no such data set, or its files cannot be read.
+        Raises InputError if there is no such data set, or its files cannot be read.
         """
         folder = self.path(digest)
         try:
@@ -69,28 +69,28 @@ class DatasetStore:
                 msg = "meta.json describes other data"
                 raise ValueError(msg)
             float(meta["created"])
-            # the description has the number of gaps, so that a lost file is not taken for none
+            # the number of missing cells shows whether a file is lost
             gaps = bool(meta.get("n_missing"))
             dataset = Dataset.rebuilt(meta, partial(_array, folder, meta), gaps=gaps)
         except files.OtherFormat:
             raise
-        except Exception as error:  # JSON and NumPy's parsers fail in as many ways as they can
+        except Exception as error:  # JSON and NumPy raise many kinds of exceptions
             msg = (
                 f"The stored data set {digest[:12]} is damaged ({reason(error)}); delete it, or "
                 "load the data again in its place."
             )
             raise InputError(msg) from error
-        dataset.__dict__["digest"] = digest  # computing it again reads the whole matrix
+        dataset.__dict__["digest"] = digest  # avoids reading the whole matrix to compute it
         return dataset
 
     def note_origin(self, digest: str, path: Path) -> None:
-        """Note which file on this machine a data set was read from; it is in no session file."""
-        with suppress(OSError):  # the data set is there without
+        """Record the local file that a data set was read from; session files omit it."""
+        with suppress(OSError):  # the origin is optional
             facts = {"path": str(path.absolute()), "state": _state(path)}
             files.write(self.folder / digest / _ORIGIN, json.dumps(facts))
 
     def origin(self, digest: str) -> Path | None:
-        """Return the file that a data set was read from, unless it is gone or has changed."""
+        """Return the file that a data set was read from, unless it is deleted or changed."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             facts = json.loads((self.path(digest) / _ORIGIN).read_bytes())
             path = Path(facts["path"])
@@ -108,7 +108,7 @@ class DatasetStore:
     def summary(self, digest: str) -> DatasetSummary:
         """Describe a data set without opening its arrays.
 
-        Raises InputError when there is no such data set, or its description cannot be read.
+        Raises InputError if there is no such data set, or its description cannot be read.
         """
         folder = self.path(digest)
         try:
@@ -118,13 +118,13 @@ class DatasetStore:
             raise InputError(msg) from error
 
     def delete(self, digest: str) -> None:
-        """Remove a data set; readers that have it open keep their view of it."""
+        """Delete a data set; readers that have it open can continue."""
         files.discard(self.folder / self.path(digest).name)
 
     def path(self, digest: str) -> Path:
         """Return the folder of a data set, here or in a shared home.
 
-        Raises InputError when there is no such data set.
+        Raises InputError if there is no such data set.
         """
         folder = self.folder / digest if is_digest(digest) else None
         if folder is not None and not folder.is_dir():
@@ -146,7 +146,7 @@ class DatasetStore:
 
 
 def _state(path: Path) -> list[int]:
-    """Size and time of the last change of a file, or of all files in a folder."""
+    """Return size and modification time of a file, or of all files in a folder."""
     paths = [path, *(file for file in path.rglob("*") if file.is_file())]
     stats = [each.stat() for each in paths]
     return [sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats)]
@@ -175,12 +175,12 @@ def _write(dataset: Dataset, folder: Path) -> None:
 
 
 def _array(folder: Path, meta: dict[str, Any], name: str) -> np.ndarray:
-    """Map a matrix; read ids or labels by way of a map, which is never longer than the file."""
+    """Map a matrix; read ids or labels via a map, which fails for a truncated file."""
     try:
         values: np.ndarray = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
     except OSError:
         raise
-    except Exception as error:  # the parser's words are for programmers
+    except Exception as error:  # the parser's message is for programmers
         msg = f"{name}.npy cannot be read"
         raise ValueError(msg) from error
     described = (meta["n_rows"], meta["n_features"]), meta["dtype"]

@@ -1,1 +1,1 @@
-"""Work in the background: the queue, worker processes, and the kinds of jobs."""
+"""Background work: the queue, worker processes, and the kinds of jobs."""

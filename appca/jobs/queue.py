@@ -1,4 +1,4 @@
-"""Jobs of the server: first come, first served, by two worker processes that stay warm."""
+"""Job queue of the server: first in, first out, with two persistent worker processes."""
 
 import atexit
 import json
@@ -20,9 +20,9 @@ from appca.storage.identity import ID_DIGITS, digest_of
 from appca.words import InputError
 
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
-FOLDER, LOG = "jobs", "log.txt"  # in the home: output of workers and their libraries
+FOLDER, LOG = "jobs", "log.txt"  # in the home; the log has the output of workers and libraries
 WORKERS = 2
-REMEMBERED = 200  # finished jobs
+REMEMBERED = 200  # number of finished jobs kept
 ENDED = ("done", "failed", "cancelled")
 GONE = "The app was closed before this job finished; start it again."
 
@@ -33,37 +33,37 @@ class JobStatus(NamedTuple):
     id: str
     kind: str
     spec: dict[str, Any]
-    key: str  # identifies its result: jobs with the same key are joined
-    asked: bool = True  # by a person, not by a preview
+    key: str  # identifies the result: a job with the key of an unfinished one joins it
+    asked: bool = True  # by a user, rather than for a preview
     state: str = "queued"  # "queued", "running", "done", "failed", "cancelled"
     stage: str = "waiting for a free worker"  # current stage, in words
     fraction: float = 0.0  # 0 to 1
     iteration: int | None = None
-    curve: Sequence[tuple[int, float]] = ()  # (iteration, nats) of the present stage
+    curve: Sequence[tuple[int, float]] = ()  # (iteration, nats) in the current stage
     seconds_left: float | None = None
-    result: Mapping[str, Any] = {}  # {"run": id} and the like
-    message: str = ""  # one sentence when it failed
+    result: Mapping[str, Any] = {}  # {"run": id} or similar
+    message: str = ""  # reason for a failure, in one sentence
 
 
 @dataclass(eq=False)
 class _Job:
-    """A job that is not over."""
+    """An unfinished job."""
 
     status: JobStatus
-    begins: float  # not before this time of the monotonic clock
-    thread: threading.Thread | None = None  # waits for its end; None before it starts
+    begins: float  # earliest start by the monotonic clock
+    thread: threading.Thread | None = None  # waits for the job to end; None before it starts
     worker: Child | None = None  # process that runs it
-    points_of: int = -1  # number of the stage whose curve is known
-    heard: float = 0.0  # when there were news, by the monotonic clock
+    points_of: int = -1  # number of the stage that `curve` belongs to
+    heard: float = 0.0  # monotonic time of the last message
 
     @property
     def now(self) -> JobStatus:
-        """The status, whose seconds left pass while a piece of the work takes long."""
+        """Return the status, with the seconds left counted down since the last message."""
         left, passed = self.status.seconds_left, time.monotonic() - self.heard
         return self.status._replace(seconds_left=left and max(left - passed, 0.0))
 
     def hear(self, news: dict[str, Any]) -> None:
-        """Update the status from a message of the worker; see `appca.jobs.tasks.Context`."""
+        """Update the status from a worker's message; see `appca.jobs.tasks.Context`."""
         curve, self.heard = list(self.status.curve), time.monotonic()
         for stage, iteration, value in news.pop("points"):
             if stage != self.points_of:
@@ -73,10 +73,10 @@ class _Job:
 
 
 class Jobs:
-    """Runs jobs in `workers` processes; safe to use from several threads.
+    """Runs jobs in `workers` processes; thread-safe.
 
-    A worker is started when there is work for it and stays warm. Jobs belong to the server: any
-    window may follow, stop and cancel them. `command` starts a worker; the home is appended.
+    A worker is started when it is first needed and then kept. Jobs belong to the server: any
+    window may follow, stop and cancel them. `command` starts a worker; the home is appended to it.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Jobs:
         self._lock = threading.RLock()
         self._open: list[_Job] = []  # oldest first
         self._over: dict[str, JobStatus] = {}
-        self._busy = 0  # workers
+        self._busy = 0  # number of busy workers
         self._closed = False
         self._pool = Pool(self._start_worker, workers)
         with suppress(OSError):
@@ -106,9 +106,9 @@ class Jobs:
     ) -> str:
         """Queue a job and return its id; join an unfinished job that has the same key.
 
-        `kind` is a key of `appca.jobs.worker.KINDS`, `spec` its JSON, `key` by default made of
-        both. The job waits `after` seconds first. One that no person `asked` for, `leave` can end.
-        Raises InputError when the app is being closed.
+        `kind` is a key of `appca.jobs.worker.KINDS`, `spec` is JSON, and `key` is made from both by
+        default. The job starts after `after` seconds at the earliest. `leave` can end a job unless
+        a user `asked` for it. Raises InputError while the app is closing.
         """
         key = key or digest_of({"kind": kind, "spec": spec})
         begins = time.monotonic() + after
@@ -130,13 +130,13 @@ class Jobs:
         return job.status.id
 
     def status(self, job_id: str) -> JobStatus | None:
-        """Return how far a job is; None if this server does not know it."""
+        """Return the status of a job; None if this server does not know it."""
         with self._lock:
             job = self._find(job_id)
             return self._over.get(job_id) if job is None else job.now
 
     def active(self) -> list[JobStatus]:
-        """Jobs that run or wait, running ones first."""
+        """Return running and waiting jobs, running ones first."""
         with self._lock:
             return sorted((job.now for job in self._open), key=lambda job: job.state == "queued")
 
@@ -149,7 +149,7 @@ class Jobs:
         return job is not None
 
     def leave(self, job_id: str) -> None:
-        """End and forget the job of a preview, unless a person has asked for it since."""
+        """End and forget the job of a preview, unless a user has asked for it since."""
         with self._lock:
             job = self._find(job_id)
             if job is not None and not job.status.asked:
@@ -166,7 +166,7 @@ class Jobs:
         return True
 
     def end(self, about: Collection[str] = ("",)) -> None:
-        """Cancel the jobs that mention any of these texts, and wait for their ends."""
+        """Cancel the jobs that mention any of these texts, and wait until they have ended."""
         with self._lock:
             texts = {job: json.dumps([job.status.key, job.status.spec]) for job in self._open}
             doomed = [job for job, text in texts.items() if any(term in text for term in about)]
@@ -177,7 +177,7 @@ class Jobs:
                 job.thread.join()
 
     def close(self) -> None:
-        """End all workers; jobs that are not over have failed."""
+        """End all workers; unfinished jobs fail."""
         with self._lock:
             self._closed = True
             left = list(self._open)
@@ -221,12 +221,12 @@ class Jobs:
                     return dict(worker.ask(request, job.hear))
                 except Ended:
                     self._sweep()
-                    self._pool.warm()  # the next job need not wait for libraries
+                    self._pool.warm()  # import libraries before the next job
                     return {"state": "failed", "message": _cause_of_death(worker)}
                 finally:
                     with self._lock:
                         job.worker = None
-        except Ended:  # of the pool
+        except Ended:  # the pool has ended
             return {"state": "failed", "message": GONE}
         except OSError as error:
             message = f"No worker process could be started: {error.strerror or error}."
@@ -245,13 +245,13 @@ class Jobs:
             job.worker.kill()
 
     def _start_worker(self) -> Child:
-        """Start a worker; its output goes to the log if the disk has space for one."""
+        """Start a worker; its output goes to the log if there is disk space."""
         with ExitStack() as opened:
             printed: Any = subprocess.DEVNULL
             with suppress(OSError):
                 self.log.parent.mkdir(parents=True, exist_ok=True)
                 printed = opened.enter_context(self.log.open("ab"))
-            # Ctrl-C is for the server; a new session would have a share of the processor.
+            # Ctrl-C is for the server only; a new session would get its own share of the CPU.
             return Child(self._command, environment(threads()), stderr=printed, process_group=0)
 
     def _sweep(self) -> None:

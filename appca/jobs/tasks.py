@@ -1,6 +1,6 @@
-"""Kinds of jobs: fit, map, download, grids, comparison of methods, studies.
+"""Kinds of jobs: fit, map, download, grid, comparison of methods, study.
 
-A comparison of methods fits all to four fifths of the rows and scores the rest.
+A comparison fits all methods to four fifths of the rows and scores the rest.
 """
 
 import math
@@ -37,21 +37,21 @@ from appca.words import InputError
 if TYPE_CHECKING:
     from appca.models.loop import Progress
 
-INTERVAL = 0.1  # seconds between two news: enough for an eye, nothing beside a fit
-_LEAST_SHARE = 0.02  # done before the time left is guessed
-_RECENT = 2.0  # seconds of the last pieces
-_PRIOR, _FIRST_SHARE = 0.5, 0.003  # seconds and share of work that weigh as much as a table
-_WINDOW = 10  # iterations over which EM judges its gain
+INTERVAL = 0.1  # seconds between progress messages: fast enough to look smooth, at little cost
+_LEAST_SHARE = 0.02  # fraction done before the time left is estimated
+_RECENT = 2.0  # seconds of recent work that determine the speed
+_PRIOR, _FIRST_SHARE = 0.5, 0.003  # weight of the estimated speed, as seconds and share of work
+_WINDOW = 10  # iterations over which EM measures its gain
 _SAMPLING = ("burn-in", "draws")
-_REFINED, _FIT = 0.1, 0.45  # where on the bar the stages of EM after the screening begin
-_START = 0.15  # how far EM moves the bar when it only starts the chains
-_FITTED = 0.9  # the remainder: description and storage
+_REFINED, _FIT = 0.1, 0.45  # progress at the start of EM's two stages after screening
+_START = 0.15  # progress when EM only starts the chains
+_FITTED = 0.9  # progress at the end of the fit, before description and storage
 
 
 class Context:
-    """The job a handler works on, below `home`.
+    """The job that a handler works on, with its `home`.
 
-    `tell` gets its progress and new points of the curve; `stops` says whether a fit should end.
+    `tell` gets its progress and new points of the curve; `stops` returns whether a fit should end.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Context:
         self._points: list[tuple[int, int, float]] = []
 
     def dataset(self, digest: str) -> Dataset:
-        """Read a stored data set, and say so."""
+        """Read a stored data set, and report it as a stage."""
         self.report("reading the data", 0.0)
         return DatasetStore(self.home).get(digest)
 
@@ -82,7 +82,7 @@ class Context:
         log_likelihood: float = math.nan,
         seconds_left: float | None = None,
     ) -> None:
-        """Note progress, and tell it if the last news are a tenth of a second old."""
+        """Record progress, and send it if the last message is a tenth of a second old."""
         new_stage = stage != self.stage
         self._stage_number += new_stage
         if iteration is not None:
@@ -90,12 +90,12 @@ class Context:
             if math.isfinite(log_likelihood):
                 self._points.append((self._stage_number, iteration, float(log_likelihood)))
         self.stage, self.seconds_left = stage, seconds_left
-        self.fraction = min(max(fraction, self.fraction), 1.0)  # a bar never runs backwards
+        self.fraction = min(max(fraction, self.fraction), 1.0)  # progress must not go backwards
         if new_stage or self.clock() - self._last_news >= INTERVAL:
             self.tell()
 
     def tell(self) -> None:
-        """Report progress."""
+        """Send the progress."""
         self._last_news = self.clock()
         names = ("stage", "fraction", "iteration", "seconds_left")
         self._tell({name: getattr(self, name) for name in names} | {"points": self._points})
@@ -103,9 +103,9 @@ class Context:
 
 
 class Paced:
-    """Reports the share done, and the time left: the share done over the time of the last pieces.
+    """Reports progress, and the time left at the recent speed.
 
-    `seconds` is what a table expects of the whole; it weighs like a second of measured work.
+    `seconds` is the expected total time; it weighs like a second of measured work.
     """
 
     def __init__(self, context: Context, seconds: float | None = None) -> None:
@@ -113,11 +113,11 @@ class Paced:
         self._past: list[tuple[float, float]] = []
 
     def at(self, stage: str, share: float) -> None:
-        """Begin a piece of work."""
+        """Start a stage."""
         self.context.report(stage, share, seconds_left=self.left(share))
 
     def left(self, share: float) -> float | None:
-        """Return the seconds left after this share; None if nothing tells."""
+        """Return the seconds left after this fraction; None if unknown."""
         now, past, pace = self.context.clock(), self._past, self.seconds
         past.append((now, share))
         while len(past) > 2 and past[1][0] <= now - max(_RECENT, (now - self._began) / 3):
@@ -132,10 +132,10 @@ class Paced:
 
 
 class FitProgress:
-    """Callback of a fit: reports each iteration and the time left, obeys "stop here and keep".
+    """Callback of a fit: reports each iteration and the time left, and stops on request.
 
-    `tol` is in nats over ten iterations; `sampled` if EM only starts chains. A table expects so
-    many `seconds` of the whole.
+    `tol` is in nats over ten iterations; `sampled` is True if EM only starts chains. The expected
+    total time is `seconds`.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class FitProgress:
         self._began = 0.0
 
     def __call__(self, progress: "Progress") -> None:
-        """Take note of one iteration."""
+        """Record one iteration."""
         stage, iteration, most = progress.stage, progress.iteration, progress.max_iter
         if stage == DESCRIBING:
             self.context.report(stage, _FITTED + (1.0 - _FITTED) * iteration / most)
@@ -186,7 +186,7 @@ class FitProgress:
 
 
 def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
-    """Guess the iterations EM still needs if gains fall geometrically; None in the first ones."""
+    """Estimate EM's remaining iterations from a geometric decay of gains; None at the start."""
     most = max_iter - len(values)
     if len(values) <= 2 * _WINDOW:
         return None
@@ -213,7 +213,7 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     if present is not None:
         return {"run": present.id}
     dataset, fitted = _prepared(config, context, partial(estimate_seconds, config=config))
-    tol = config.parameters.get("tol", TOL) * dataset.n_rows  # PPCA climbs, but has no such setting
+    tol = config.parameters.get("tol", TOL) * dataset.n_rows  # PPCA uses EM without this setting
     incomplete = len(dataset.incomplete_rows)
     seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config, incomplete=incomplete)
     watch = FitProgress(context, tol, config.is_sampled, seconds)
@@ -224,7 +224,7 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Lay out and store an embedding: an `EmbeddingConfig` as dict -> ``{"embedding": id}``."""
+    """Compute and store an embedding: an `EmbeddingConfig` as dict -> ``{"embedding": id}``."""
     config = EmbeddingConfig.from_dict(spec)
     store = EmbeddingStore(context.home)
     if store.get(config.id) is None:
@@ -246,7 +246,7 @@ def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def map_seconds(n_rows: int, n_features: int) -> dict[str, float]:
-    """Guess the seconds of every stage of a map; its code is compiled once a worker."""
+    """Estimate the seconds per stage of a map; UMAP is compiled once per worker."""
     epochs, compared = 500 if n_rows <= 10_000 else 200, min(n_rows, EXACT)
     near, trusted = (1e-10 * n**2 * (n_features + 20) for n in (n_rows, compared))
     is_warm = "umap" in sys.modules
@@ -285,7 +285,7 @@ def download(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Describe rows kept by `new_data.keep_rows`: ``{"key", "run"}`` -> ``{"key": key}``."""
+    """Describe rows stored by `new_data.keep_rows`: ``{"key", "run"}`` -> ``{"key": key}``."""
     key, home = spec["key"], context.home
     if stored(home, key) is not None:
         return {"key": key}
@@ -311,7 +311,7 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Compute and store: ``{"study": name, "options": ..., "key": id}`` -> ``{"study": id}``.
 
-    The data of the experiment "whitening" may be named by the digest of a stored data set.
+    For the experiment "whitening", the digest of a stored data set may replace a data set's name.
     """
     from appca.studies.catalogue import study_of
     from appca.studies.store import StudyStore
@@ -339,7 +339,7 @@ def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any
     before = np.cumsum(shares) - shares
 
     def report(place: int, share: float) -> None:
-        if not share:  # shares of a piece may be of its longest time, which tells no pace
+        if not share:  # fractions of a step may refer to its time limit, which gives no speed
             progress.at(f"fit {place + 1} of {len(shares)}", float(before[place]))
 
     config.complete(dataset, context.home, report, most)
@@ -347,7 +347,7 @@ def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any
 
 
 def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
-    """Guess the seconds that every step of a campaign takes, rather too many than too few."""
+    """Estimate the seconds of every step of a campaign, preferably too high."""
     if isinstance(config, QualityConfig):
         n, rows = len(config.steps()), config.rows or n_rows
         return [(START + SECONDS_A_ROW_AND_FEATURE * rows * n_features) / n] * n
@@ -361,19 +361,19 @@ def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
             fit = RunConfig(config.dataset, config.preprocessing, config.model, parameters)
             incomplete = rows if config.around_gaps else 0
             alone = estimate_seconds(rows, width, fit, incomplete=incomplete)
-            guesses[key] = 2 * max(alone - 0.07, 0.005)  # without a run's overhead; measured
+            guesses[key] = 2 * max(alone - 0.07, 0.005)  # minus a run's overhead; measured
         seconds.append(weight * guesses[key])
     return seconds
 
 
-START = 30.0  # seconds of a comparison of methods, most of them for UMAP's compiler
-SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured, of all methods together
+START = 30.0  # seconds before a comparison of methods, mostly UMAP's compilation
+SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured, summed over all methods
 HELD_OUT = 0.2
 LEAST_ROWS = 20
 MEASURES = ("log_likelihood", "log_likelihood_error", "mse", "mae")
 NEAR = ("trustworthiness", "continuity", "kept", "accuracy")  # [value, standard error] each
-FIRST = "ppca_l"  # quick ones first
-_MOST_CLASSES = 1 / 3  # share of the rows
+FIRST = "ppca_l"  # quick, so measured first
+_MOST_CLASSES = 1 / 3  # maximum number of classes, relative to the rows
 
 
 class MethodWork(NamedTuple):
@@ -381,18 +381,18 @@ class MethodWork(NamedTuple):
 
     key: str
     title: str
-    size: int  # numbers of a row's scores
-    used: int  # nonzero
+    size: int  # number of scores per row
+    used: int  # nonzero scores per row
     fit: Method
 
 
 @dataclass(frozen=True, eq=False)
 class QualityConfig(Campaign):
-    """Settings of a comparison of methods by the neighbours they keep.
+    """Settings of a comparison of methods by preserved neighbours.
 
-    `run` is a `RunConfig` as dict. Others have `k` components, of which a row uses `n_active` where
-    they can choose. `rows` is the size of a random sample, None for all. A method that takes longer
-    than `seconds` stops early or is left out.
+    `run` is a `RunConfig` as dict. The other methods have `k` components, of which a row uses
+    `n_active` if they have that choice. `rows` is the size of a random sample, None for all rows. A
+    method that takes longer than `seconds` stops early or is left out.
     """
 
     folder: ClassVar[str] = "quality"
@@ -407,7 +407,7 @@ class QualityConfig(Campaign):
 
     def __post_init__(self) -> None:
         config = RunConfig.from_dict(plain("run", self.run))
-        run = replace(config, imported=None).to_dict()  # a comparison measures a fit
+        run = replace(config, imported=None).to_dict()  # only a fit made here can be compared
         object.__setattr__(self, "run", run)
 
     @property
@@ -416,15 +416,15 @@ class QualityConfig(Campaign):
         return str(self.run["dataset"])
 
     def steps(self) -> list[Step]:
-        """Return the keys of the methods, a quick one first."""
+        """Return the keys of the methods, starting with a quick one."""
         keys = [method.key for method in methods(self)]
         return [(key,) for key in sorted(keys, key=lambda key: key != FIRST)]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return what measures a method; see `measured`."""
+        """Return a function that measures a method; see `measured`."""
         split, by_key = split_of(dataset, self), {method.key: method for method in methods(self)}
         column = split.dataset.class_column
-        # a label with about as many values as there are rows is no class
+        # a label with nearly as many values as rows is not a class
         has_classes = column is not None and len(column[0]) <= split.dataset.n_rows * _MOST_CLASSES
         classes = np.asarray(column[1]) if column is not None and has_classes else None
         k = min(self.n_neighbors, (len(split.train) - 1) // 2)
@@ -433,7 +433,7 @@ class QualityConfig(Campaign):
         ]
 
     def lines(self, home: Path) -> list[dict[str, Any]]:
-        """Return what has been measured so far, one line per method in the order of `methods`."""
+        """Return the finished measurements, one line per method in the order of `methods`."""
         records = self.records(home)
         keys = [(method.key,) for method in methods(self)]
         return [records[key][0] for key in keys if key in records]
@@ -449,7 +449,7 @@ def measured(
 ) -> dict[str, Any]:
     """Fit one method and measure it.
 
-    The line has key, title, size, used, note, seconds, n_neighbors, `MEASURES` of the rows held out
+    The line has key, title, size, used, note, seconds, n_neighbors, `MEASURES` of the held-out rows
     (nats per row, errors per feature) and `NEAR` as [value, standard error], or None.
     """
     line: dict[str, Any] = dict.fromkeys((*MEASURES, *NEAR)) | method._asdict()
@@ -472,7 +472,7 @@ def measured(
 
 
 def methods(config: QualityConfig) -> list[MethodWork]:
-    """Return the methods, the run's own first."""
+    """Return the methods, starting with the run's own."""
     from appca.models.ppca import PPCA
 
     run, k, active = RunConfig.from_dict(config.run), config.k, config.n_active
@@ -496,16 +496,16 @@ def methods(config: QualityConfig) -> list[MethodWork]:
 
 
 def rows_of(dataset: Dataset, config: QualityConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows that methods are fitted to and those held out, ascending."""
+    """Return the training and the held-out rows, ascending."""
     order = np.random.default_rng(config.random_state).permutation(dataset.n_rows)[: config.rows]
     held_out = round(HELD_OUT * len(order))
     return np.sort(order[held_out:]), np.sort(order[:held_out])
 
 
 def split_of(dataset: Dataset, config: QualityConfig) -> Split:
-    """Draw the rows to compare and those held out, and preprocess both with what the first say.
+    """Draw training and held-out rows, and preprocess both with the training rows' preprocessing.
 
-    Raises InputError when there are too few rows.
+    Raises InputError if there are too few rows.
     """
     if dataset.n_rows < LEAST_ROWS:
         msg = f"A comparison needs at least {LEAST_ROWS} rows; this data set has {dataset.n_rows}."
@@ -518,7 +518,7 @@ def split_of(dataset: Dataset, config: QualityConfig) -> Split:
 
 
 def held_out(made: RivalProjection, test: np.ndarray) -> dict[str, Any]:
-    """Averages over the rows held out."""
+    """Averages over the held-out rows."""
     measures, values = {}, made.log_likelihood
     if values is not None and np.isfinite(values).all():
         error = float(values.std(ddof=1) / np.sqrt(len(values)))

@@ -1,7 +1,7 @@
-"""A worker process: does jobs one after the other until the server is gone.
+"""A worker process: runs jobs one after the other until the server ends.
 
-Started as ``python -m appca.jobs.worker HOME``. It is asked to do a job, tells how far it is, and
-answers how that ended. It ends with the server: what it was writing is a draft nobody will see.
+Started as ``python -m appca.jobs.worker HOME``. It gets a job, reports its progress, and returns
+the result. It ends with the server; an unfinished file is then a draft that is never read.
 """
 
 import sys
@@ -28,12 +28,12 @@ KINDS: dict[str, Handler] = {
     "project": tasks.project,
     **{kind: partial(tasks.campaign, kind) for kind in tasks.CAMPAIGNS},
 }
-NICENESS = 10  # somebody waits for a page, and a job for idle cores
+NICENESS = 10  # jobs must not slow down pages
 
 
 def warm() -> None:
-    """Import what most jobs need while nobody waits for it."""
-    with suppress(ImportError):  # the job names the missing package
+    """Import the libraries of most jobs in advance."""
+    with suppress(ImportError):  # the job reports the missing package
         import appca.models.adaptive_ppca
         import appca.runs.fit
         import appca.runs.store  # noqa: F401
@@ -42,7 +42,7 @@ def warm() -> None:
 def serve(
     home: Path, handlers: Mapping[str, Handler] = KINDS, prepare: Callable[[], None] = warm
 ) -> None:
-    """Do jobs until the server is gone; `prepare` runs once, before the first."""
+    """Run jobs until the server ends; call `prepare` once, before the first job."""
 
     def answer(job: dict[str, Any], tell: Tell) -> dict[str, Any]:
         context = Context(home, tell, processes.stop_was_asked.is_set)
@@ -54,7 +54,7 @@ def serve(
 def work(
     kind: str, spec: dict[str, Any], context: Context, handlers: Mapping[str, Handler] = KINDS
 ) -> dict[str, Any]:
-    """Do one job and return how it ended, as facts of `appca.jobs.queue.JobStatus`."""
+    """Run one job and return its result as fields of `appca.jobs.queue.JobStatus`."""
     context.tell()
     try:
         if kind not in handlers:

@@ -387,11 +387,11 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
         E[y_d | observed y_n] = mu_d + w_d' E[x_n * z_n | observed y_n], over all supports.
         """
-        X = self._asked(X)[0]
+        X, posterior = self._asked(X)
         if is_sparse(X):
             msg = "impute fills in missing entries, and a sparse X has none: pass an array."
             raise ValueError(msg)
-        return PosteriorWithGaps(self._posterior()).imputed(X)
+        return posterior.imputed(X) if isinstance(posterior, PosteriorWithGaps) else X.copy()
 
     def _of_blocks(self, question: str, blocks: Blocks) -> Iterator[Array]:
         check_is_fitted(self)

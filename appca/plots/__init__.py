@@ -1,1 +1,1 @@
-"""Figures: data in, Plotly figure out, in folders named as the pages that show them."""
+"""Figures: data to Plotly figures, in modules named after the pages that show them."""

@@ -11,37 +11,37 @@ from appca.plots.data import CURVE, LEAST_SPAN, likelihood
 from appca.plots.style import CATEGORICAL, CLEAR, MISSING, chart, class_colour, legend_above
 from appca.words import number, percent
 
-MOST_TEXT = 16  # columns up to which a cell carries its number
+MOST_TEXT = 16  # maximum number of columns for numbers in cells
 SHADES = ("#e9f0f8", "#a8c8e8", "#5b95d1", "#2b66ab", "#183e6e")  # low to high
 SUGGESTED = "#c87d1e"
 CURVES_HEIGHT, HEIGHT = 330, 270  # pixels
-PALE = "rgba(128, 140, 155, 0.16)"  # choices that are not measured yet
+PALE = "rgba(128, 140, 155, 0.16)"  # cells that are not measured yet
 MOST_POINTS = 2000  # points per line
-CLIMB_SHOWN = 1.5  # relative to the draws after the burn-in
-DOUBT = 0.5  # membership below this is doubtful
+CLIMB_SHOWN = 1.5  # factor of the range of draws after burn-in
+DOUBT = 0.5  # rows with a lower membership are doubtful
 DOUBTFUL = CATEGORICAL[1]
 
 
 class Picture(NamedTuple):
-    """A number for every cell of a grid."""
+    """A number for each cell of a grid."""
 
-    values: np.ndarray  # (nK, nL); NaN if there is nothing yet
-    components: tuple[int, ...]  # K of the columns
-    actives: tuple[int, ...]  # L of the rows
-    name: str  # name and unit
+    values: np.ndarray  # (nK, nL); NaN if not measured
+    components: tuple[int, ...]  # K of each column
+    actives: tuple[int, ...]  # L of each row
+    name: str  # of the number, with its unit
 
 
 def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:
-    """Draw a number for every cell, the suggested (K, L) outlined.
+    """Draw a heat map of the numbers, with the suggested (K, L) outlined.
 
-    A click on a cell selects a point with customdata (K, L): unseen points are over the cells,
-    because a heat map itself cannot be clicked for a selection.
+    A click on a cell selects a point with customdata (K, L): invisible points cover the cells,
+    because Plotly cannot select cells of a heat map.
     """
     values, components, actives, name = picture
     columns, rows = [str(k) for k in components], [f"L = {active}" for active in actives]
     finite = values[np.isfinite(values)]
     span = float(np.ptp(finite) or abs(finite[0]) or 1.0) if finite.size else 1.0
-    digits = int(np.clip(1 - np.floor(np.log10(span)), 0, 6))  # at which neighbours still differ
+    digits = int(np.clip(1 - np.floor(np.log10(span)), 0, 6))  # so that neighbouring values differ
 
     def text(value: float, digits: int) -> str:
         return words.fixed(value, digits) if np.isfinite(value) else ""
@@ -77,7 +77,7 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
 
 
 def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:
-    """Draw one curve over K for each L, that of the suggested L strong, its K ringed."""
+    """Draw a curve over K for each L; the suggested L is emphasized and the suggested K ringed."""
     values, components, actives, name = picture
     K, L = suggested or (None, None)
     across = {"title": "K", "showgrid": False, "tickformat": "d", "nticks": 12}
@@ -104,10 +104,10 @@ def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.
 
 
 def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
-    """Draw how well each component was recovered: a dot for each fit, a bar for their mean.
+    """Draw how well each component was recovered: a dot per fit, a bar for the mean.
 
-    `cosines` (repeat, K) are absolute ones to the component of the reference; dotted `limits` are
-    those from which a component counts as roughly identified, and as identified.
+    `cosines` (repeat, K) are absolute cosines with the component of the reference. Dotted `limits`
+    are the least cosines of a roughly identified and of an identified component.
     """
     repeats, k = cosines.shape
     names, hover = [f"component {j + 1}" for j in range(k)], "%{x}: %{y:.3f}"
@@ -129,7 +129,7 @@ def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
 def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Figure:
     """Draw the draws (chain, draw) of a quantity against the sweep, one line per chain.
 
-    `first` is the sweep of the first draw, `step` the number of sweeps from one to the next.
+    `first` is the sweep of the first draw, `step` the number of sweeps between draws.
     """
     stride = -(-draws.shape[1] // MOST_POINTS)
     sweeps = (first + step * np.arange(draws.shape[1]))[::stride]
@@ -145,14 +145,14 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
 
 
 def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go.Figure:
-    """Log-likelihood per row after every sweep, discarded sweeps shaded.
+    """Log-likelihood per row after every sweep, with discarded sweeps shaded.
 
-    `values` (n_sweeps,) are total nats, mean over chains; a run stopped by hand may have fewer
+    `values` (n_sweeps,) are total nats, averaged over chains; a stopped run may have fewer
     sweeps than its burn-in.
     """
     figure = likelihood(np.arange(1, len(values) + 1), values, n_rows, sampled=True)
     burned, per_row = min(burn_in, len(values)), np.asarray(values, dtype=np.float64) / n_rows
-    # all draws after the burn-in, and of a long climb a part that leaves the rest readable
+    # a long climb is cut so that the draws after burn-in stay legible
     kept = per_row[burned:] if burned < len(per_row) else per_row
     span = CLIMB_SHOWN * np.ptp(kept)
     low, high = max(per_row.min(), kept.min() - span), min(per_row.max(), kept.max() + span)
@@ -167,7 +167,7 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
 
 
 def membership(values: np.ndarray) -> go.Figure:
-    """Histogram of rows by the probability (N,) of their set of components; doubtful ones apart."""
+    """Histogram of rows by the probability (N,) of their supports; doubtful rows are separate."""
     edges = np.linspace(0.0, 1.0, 21)
     middle = (edges[1:] + edges[:-1]) / 2
     colours = [DOUBTFUL if m < DOUBT else CURVE for m in middle]
@@ -185,21 +185,21 @@ def membership(values: np.ndarray) -> go.Figure:
 
 
 def neighbours_kept(shares: Mapping[str, float]) -> go.Figure:
-    """Draw the share of near rows that each picture keeps near; the first is the fit's."""
+    """Draw the share of nearest rows that each picture preserves; the fit's is first."""
     colours = [CURVE, *[MISSING] * (len(shares) - 1)]
     across = {"title": "nearest rows kept", "tickformat": ".0%", "range": [0, 1]}
     return _bars(shares, across, text=[*map(percent, shares.values())], marker_color=colours)
 
 
 def unmeasured(names: Iterable[str], title: str) -> go.Figure:
-    """Draw a pale bar for each method, where there will be its number."""
+    """Draw a pale bar as a placeholder for each method."""
     across = {"title": title, "range": [0, 1], "showticklabels": False, "showgrid": False}
     look = {"marker_color": PALE, "hoverinfo": "skip", "hovertemplate": None}
     return _bars(dict.fromkeys(names, 1.0), across, **look)
 
 
 def hidden_errors(errors: Mapping[str, np.ndarray]) -> go.Figure:
-    """Draw the mean error of each method, the best on top, with its spread over the repeats."""
+    """Draw the mean error of each method, best on top, with its spread over the repeats."""
     means = {name: float(error.mean()) for name, error in errors.items()}
     spread = [float(error.std(ddof=1)) if len(error) > 1 else 0.0 for error in errors.values()]
     look: dict[str, Any] = {"text": [*map(number, means.values())], "insidetextanchor": "start"}
@@ -211,7 +211,7 @@ def hidden_errors(errors: Mapping[str, np.ndarray]) -> go.Figure:
 def nats_of(
     nats: Mapping[str, tuple[float, float]], texts: Sequence[str], ours: Sequence[bool]
 ) -> go.Figure:
-    """Draw nats per row and standard errors of models, texts on hover; rivals are grey."""
+    """Draw nats per row and standard errors of models, with texts on hover; rivals are grey."""
     error = {"array": [error for _, error in nats.values()], "thickness": 1.2, "width": 3}
     look = {"text": texts, "marker_color": [CURVE if is_ours else MISSING for is_ours in ours]}
     across = {"title": "nats per row over the paper's model", "zeroline": True}

@@ -30,7 +30,7 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     """Draw one line per column, in the order of the tests, and K components across.
 
     `tests` are rows of `appca.association`; cells without a test are blank.
-    The strength of a colour is the effect; squares are paler, so that rings show.
+    Opacity of a colour shows the effect; squares are paler than rings so that rings are visible.
     """
     columns, K = list(dict.fromkeys(tests["column"])), len(components)
     x = tests["component"].to_numpy()
@@ -68,11 +68,11 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     return figure.update_traces(hovertemplate="%{text}<extra></extra>")
 
 
-COURSE = (64, 96)  # pixels of a component
-SPARK = (24, 32)  # pixels of a row
+COURSE = (64, 96)  # pixels of an ordered component
+SPARK = (24, 32)  # pixels of a row's sparkline
 SCALED_BY = 500  # rows that set the scale
 NEGATIVE, ZERO, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
-DARK = (106, 169, 233), (22, 29, 39), (242, 133, 123)  # zero is the background of a panel
+DARK = (106, 169, 233), (22, 29, 39), (242, 133, 123)  # a zero is as dark as a panel's background
 
 
 class Loading(NamedTuple):
@@ -81,11 +81,11 @@ class Loading(NamedTuple):
     name: str
     value: float
     share: float  # |value| relative to the largest of the component, 0 .. 1
-    place: int  # feature index
+    place: int  # index of the feature
 
 
 def diverging(values: np.ndarray, limit: float | None = None, *, dark: bool = False) -> np.ndarray:
-    """Return values as colours, uint8 (..., 3): blue below zero, neutral at zero, red above.
+    """Return values as colours, uint8 (..., 3): blue if negative, neutral at zero, red if positive.
 
     `limit` is the magnitude of full colour, by default the largest; `dark` is for a dark page.
     """
@@ -112,7 +112,7 @@ def component_image(
 
 
 def course_image(component: np.ndarray, *, dark: bool = False) -> np.ndarray:
-    """Return a component (D,) of ordered features as a line, uint8 (h, w, 3), around zero."""
+    """Return a component (D,) of ordered features as a line around zero, uint8 (h, w, 3)."""
     limit = float(np.abs(component).max(initial=0)) or 1.0
     ink = lines_of_rows(component[None], (-limit / 0.9, limit / 0.9), COURSE)[0]
     ink[COURSE[0] // 2] = np.maximum(ink[COURSE[0] // 2], 0.25)
@@ -162,7 +162,7 @@ def picture_of(component: np.ndarray, dataset: Dataset, *, dark: bool = False) -
 def ranked_loadings(
     component: np.ndarray, names: tuple[str, ...] | None, n: int = 4
 ) -> list[Loading]:
-    """Return the `n` features with the largest weights in a component (D,), the largest first.
+    """Return the `n` features with the largest weights in a component (D,), largest first.
 
     Features without names are called "feature 1" and so on.
     """
@@ -174,7 +174,7 @@ def ranked_loadings(
 
 
 def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -> np.ndarray:
-    """Arrange uint8 images (n, h, w[, c]) in a grid, `gap` pixels of `ground` between them."""
+    """Arrange uint8 images (n, h, w[, c]) in a grid; gaps are `gap` pixels of grey `ground`."""
     n, h, w, *colour = images.shape
     lines = -(-n // columns)
     tiles = np.full((lines * columns, h + gap, w + gap, *colour), ground, np.uint8)
@@ -184,26 +184,26 @@ def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -
 
 
 def enlarged(images: np.ndarray, side: int) -> np.ndarray:
-    """Enlarge small images (n, h, w[, 3]) by a whole number, so that pixels stay square."""
+    """Enlarge small images (n, h, w[, 3]) by an integer factor, so that pixels stay square."""
     factor = max(1, -(-side // max(images.shape[1:3])))
     return images.repeat(factor, axis=1).repeat(factor, axis=2)
 
 
 def png(image: np.ndarray, compress_level: int = 6) -> bytes:
-    """Encode a uint8 image of shape (h, w) or (h, w, 3) as PNG; a low level is fast, not small."""
+    """Encode a uint8 image (h, w) or (h, w, 3) as PNG; a low level is faster but larger."""
     buffer = io.BytesIO()
     Image.fromarray(image).save(buffer, "PNG", compress_level=compress_level)
     return buffer.getvalue()
 
 
 def data_uri(image: np.ndarray | bytes) -> str:
-    """Return a picture, or a PNG of it, as text that an <img> shows without another request."""
+    """Return a picture, or its PNG, as a data URI, which needs no further request."""
     content = image if isinstance(image, bytes) else png(image)
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
 COLUMNS, BARS = 6, 10
-LEAST_SIDE = 112  # pixels of an image in the picture
+LEAST_SIDE = 112  # pixels of an image in the figure
 
 
 def component_figure(
@@ -215,7 +215,7 @@ def component_figure(
     times: np.ndarray | None = None,
     dark: bool = False,
 ) -> "StillFigure":
-    """Draw every component: as an image, as a course over time, or as its strongest features.
+    """Draw every component: as an image, a time course, or its strongest features.
 
     `patterns` (K, D) are in units of the data, or of the scaled features; titles may have two
     lines. Images, for rows of `image_shape`, are blue below zero and red above; `times` (D,) are
@@ -252,28 +252,28 @@ def component_figure(
 
 
 def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
-    """Return the images of components (K, D) line by line in one picture, uint8 (h, w, 3)."""
+    """Return the images of components (K, D) as one grid, uint8 (h, w, 3)."""
     images = np.stack([component_image(pattern, image_shape) for pattern in patterns])
     columns = min(len(images), max(COLUMNS, int(np.ceil(np.sqrt(len(images))))))
     return montage(enlarged(images, LEAST_SIDE), columns, gap=8)
 
 
-# One hue of increasing opacity is legible on white and on black.
+# One hue of increasing opacity is legible on black and on white.
 FAINT, STRONG = "rgba(63, 144, 218, 0.22)", "rgba(63, 144, 218, 1)"
-EVEN = "#8a94a0"  # readable on white and on black
+EVEN = "#8a94a0"  # legible on black and on white
 MOST_SHARING_LETTERS = 14
 
 
 def circles(
     shared: np.ndarray, names: Sequence[str], counts: np.ndarray, expected: float
 ) -> "go.Figure":
-    """Draw a circle for each pair of classes, its area proportional to what their rows share.
+    """Draw a circle for each pair of classes; its area shows how many components rows share.
 
-    `shared` (C, C) has mean numbers of shared components, NaN is left blank; `counts` (C,) the rows
-    of each class. Rings show `expected`, the number shared if classes did not matter. The colour
-    scale runs from the smallest to the largest number.
+    `shared` (C, C) has mean numbers of shared components, blank for NaN; `counts` (C,) are the rows
+    per class. Rings show `expected`, the number shared if classes did not matter. The colour scale
+    runs from the smallest to the largest number.
     """
-    n, cell, beside, scale = len(names), 76, 32, 84  # pixels: a cell, names, the colour scale
+    n, cell, beside, scale = len(names), 76, 32, 84  # pixels: cell, names, colour scale
     rows, columns = np.nonzero(np.isfinite(shared))
     values = shared[rows, columns]
     largest = max(float(values.max(initial=0.0)), np.finfo(float).tiny)
@@ -287,7 +287,7 @@ def circles(
     bar = {"thickness": 10, "title": {"text": "shared"}, "nticks": 6}
     filled = {"color": values, "colorscale": [[0, FAINT], [1, STRONG]], "opacity": 1}
     filled |= {"size": size * np.sqrt(values), "line": {"width": 0}, "colorbar": bar}
-    even = np.full(len(values), size * np.sqrt(expected))  # thumbnails scale arrays only
+    even = np.full(len(values), size * np.sqrt(expected))  # thumbnails can scale arrays only
     ring = {"symbol": "circle-open", "size": even, "color": EVEN}
     place = {"type": "scatter", "x": columns, "y": rows, "mode": "markers"}
     dots = place | {"marker": filled, "text": texts, "hovertemplate": "%{text}<extra></extra>"}
@@ -302,9 +302,9 @@ def circles(
 def popularity_bars(
     shares: np.ndarray, components: Sequence[str], even: float | None = None
 ) -> "go.Figure":
-    """Draw the share (K,) of the rows that use each component, the most popular first.
+    """Draw the share (K,) of the rows that use each component, most popular first.
 
-    `even`, the share if all were equally popular, is a dashed line.
+    The dashed line `even` is the share if all were equally popular.
     """
     order = np.argsort(-shares, kind="stable")
     texts = [[plain(shortened(components[k])), percent(shares[k], 1)] for k in order]
@@ -327,8 +327,8 @@ def popularity_map(
 ) -> "go.Figure":
     """Draw the share (C, K) of each class's rows that use each component as a heat map.
 
-    `of` has the words before a number, the title of the colour scale, and the name of a last
-    column beyond the components.
+    `of` has the text before a number, the title of the colour scale, and the name of an extra
+    last column.
     """
     places = np.arange(1, len(components) + 1)
     numbers = [*places[:-1], of[2] or places[-1]]
@@ -366,10 +366,10 @@ COLD = ((20, 50, 140), (40, 130, 220), (150, 225, 255))
 
 
 def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: float) -> np.ndarray:
-    """Lay values over a grey picture: warm above zero, cold below, clear at zero.
+    """Overlay values on a grey picture: warm if positive, cold if negative, transparent at zero.
 
-    Only `inside` the mask is opaque; `limit` is the magnitude of full colour. Returns uint8
-    (..., 4): red, green, blue and opacity.
+    Pixels not `inside` the mask are transparent; `limit` is the magnitude of full colour. Returns
+    uint8 (..., 4): red, green, blue and opacity.
     """
     top = float(np.quantile(signal[inside], 0.99)) if inside.any() else 1.0
     grey = np.clip(45 + 165 * signal / (top or 1.0), 0, 220)
@@ -390,7 +390,7 @@ def volume_of(values: np.ndarray, places: Any, grid: Sequence[int], affine: Any)
 
 
 def strong(values: np.ndarray) -> float:
-    """Return the magnitude that gets full colour; the few largest do not bleach all others."""
+    """Return the magnitude of full colour; a few extreme values must not bleach the others."""
     there = np.abs(values[values != 0])
     return float(np.quantile(there, 0.995)) if there.size else 1.0
 
@@ -398,7 +398,7 @@ def strong(values: np.ndarray) -> float:
 def slices_of(
     dataset: Dataset, scores: np.ndarray, shape: tuple[int, int], *, dark: bool
 ) -> list[np.ndarray]:
-    """Return, for each component, the slice with the largest scores (V, K), uint8 (h, w, 3)."""
+    """Return the slice of each component with the largest scores (V, K), uint8 (h, w, 3)."""
     facts = dataset.provenance
     places, affine = tuple(voxels_of(dataset).T), np.array(facts["affine"], float).reshape(4, 4)
     signal = dataset.labels.get(MEAN_SIGNAL, np.ones(dataset.n_rows))

@@ -1,4 +1,4 @@
-"""Figures of data sets, of drift and of the course of a fit."""
+"""Figures of data sets, drift, and the progress of a fit."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-MOST_LINES, LEAST = 25, 0.005  # columns, and the effect that a column must have
+MOST_LINES, LEAST = 25, 0.005  # maximum number of columns, and minimum effect of a column
 
 
 def drift_chart(tests: "pd.DataFrame") -> "go.Figure":
-    """Draw what `appca.drift` returns, or some rows of it, those with the largest effects."""
+    """Draw the result of `appca.drift`, or its rows with the largest effects."""
     strongest = tests.assign(size=tests["effect"].abs()).groupby("column")["size"].max()
     ordered = strongest[strongest > LEAST].sort_values(ascending=False, kind="stable")
     columns = ordered.index[:MOST_LINES].tolist()
@@ -46,18 +46,18 @@ def drift_chart(tests: "pd.DataFrame") -> "go.Figure":
 
 WIDTH, HEIGHT, GAP = 720, 400, 10  # pixels
 COLUMNS, LINES = 3, 2
-MOST_ROWS = 900  # drawn in a panel
-LIGHT = (0xF4, 0xF6, 0xF9), (0xFF, 0xFF, 0xFF)  # background, and its panels
+MOST_ROWS = 900  # maximum number of rows in a panel
+LIGHT = (0xF4, 0xF6, 0xF9), (0xFF, 0xFF, 0xFF)  # background of the picture and of panels
 DARK = (0x0C, 0x10, 0x16), (0x16, 0x1D, 0x27)
-EDGE = 0.5  # percent of the rows beyond each edge
-DOT = np.argwhere(np.hypot(*np.mgrid[-2.5:3, -2.5:3]) < 3.0)  # its pixels, of six by six
+EDGE = 0.5  # percent of the rows outside each edge
+DOT = np.argwhere(np.hypot(*np.mgrid[-2.5:3, -2.5:3]) < 3.0)  # its pixels, in a six-by-six square
 
 
 def thumbnail(fitted: FittedRun, codes: np.ndarray | None, dark: bool = False) -> np.ndarray:
-    """Draw the fullest subspaces, or pairs of components where there are very many.
+    """Draw the subspaces with the most rows, or pairs of components if there are many subspaces.
 
-    `codes` (N,) are the classes of the rows, the same colours on both grounds. Returns uint8
-    (HEIGHT, WIDTH, 3).
+    `codes` (N,) are the classes of the rows, in the same colours on light and dark backgrounds.
+    Returns uint8 (HEIGHT, WIDTH, 3).
     """
     ground, ground_of_panels = DARK if dark else LIGHT
     picture = np.full((HEIGHT, WIDTH, 3), ground, np.uint8)
@@ -92,16 +92,16 @@ def in_the_dark(picture: np.ndarray) -> np.ndarray:
 
 
 CURVE = "#3f90da"
-LEAST_SPAN = 0.01  # nats per row on the axis: less is rounding
+LEAST_SPAN = 0.01  # nats per row on the axis: smaller spans are rounding
 
 
 def likelihood(
     iterations: np.ndarray, values: np.ndarray, n_rows: int, sampled: bool = False
 ) -> "go.Figure":
-    """Log-likelihood per row against the iteration, or the sweep of a sampler.
+    """Log-likelihood per row against the iteration, or a sampler's sweep.
 
-    `values` (n,) are total nats of `n_rows` rows. The first iterations climb so far that they would
-    hide the rest, so the axis shows the upper nine tenths of the iterations in full.
+    `values` (n,) are total nats of `n_rows` rows. The first iterations climb so far that they hide
+    the rest, so the axis shows only the last nine tenths of the iterations in full.
     """
     step = "sweep" if sampled else "iteration"
     per_row = np.asarray(values, dtype=np.float64) / n_rows

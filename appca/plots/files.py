@@ -1,4 +1,4 @@
-"""Reports as Markdown tables and HTML pages without a network; texts are shown literally."""
+"""Reports as Markdown tables and self-contained HTML pages; texts are escaped."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def markdown_table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """Return a table; texts are shown literally, but for line ends."""
+    """Return a Markdown table; texts are escaped, line ends removed."""
     rows = [columns, ["---"] * len(columns), *lines]
     literal = str.maketrans({"\\": "\\\\", "|": "\\|"})
     cells = ([" ".join(str(value).split()).translate(literal) for value in row] for row in rows)
@@ -23,7 +23,7 @@ def markdown_table(columns: Sequence[str], lines: Iterable[Sequence[object]]) ->
 
 
 def framed(title: str, body: str, script: str = "") -> str:
-    """Return a whole page around a body that is HTML already, and the script of its figures."""
+    """Return an HTML page around an HTML body, with the script of its figures."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -39,12 +39,12 @@ def section(title: str, *parts: str) -> str:
 
 
 def paragraph(text: str, tag: str = "p") -> str:
-    """Return a text as a paragraph, or as another element: spaces and line ends count in "pre"."""
+    """Return a text as a paragraph or another element; "pre" keeps spaces and line ends."""
     return f"<{tag}>{escape(text)}</{tag}>"
 
 
 def table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """Return a table; numbers get four digits, None a dash, pictures (uint8 arrays) are shown."""
+    """Return a table: numbers with four digits, a dash for None, pictures for uint8 arrays."""
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     body = "".join(
         "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in line) + "</tr>" for line in lines
@@ -59,12 +59,12 @@ def facts(lines: Mapping[str, object]) -> str:
 
 
 def fold(title: str, body: str) -> str:
-    """Return HTML that a click on its title opens."""
+    """Return HTML that a click on its title unfolds."""
     return f"<details><summary>{escape(title)}</summary>{body}</details>"
 
 
 def image(picture: np.ndarray, caption: str, side: int = 96) -> str:
-    """Return a uint8 picture (h, w) or (h, w, 3) `side` pixels high, with words below it."""
+    """Return a uint8 picture (h, w) or (h, w, 3) `side` pixels high, with a caption below it."""
     drawn = f'<img src="{data_uri(picture)}" alt="{escape(caption)}" height="{side}">'
     return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
 
@@ -78,14 +78,14 @@ def drawn(figure: "StillFigure", caption: str) -> str:
 
 
 def fragment(figure: "go.Figure", title: str | None = None) -> str:
-    """Return a figure of Plotly as a part of a page that holds plotly.js once.
+    """Return a Plotly figure as a fragment of a page that has plotly.js.
 
-    With a title it is a whole page, with all that the figure needs in it.
+    With a title it is a complete page.
     """
     import plotly.graph_objects as go
 
     whole = title is not None
-    on_paper = go.Figure(figure).update_layout(template="plotly_white")  # pages have their own
+    on_paper = go.Figure(figure).update_layout(template="plotly_white")  # pages set theirs
     html: str = on_paper.to_html(include_plotlyjs=whole, full_html=whole, config=CONFIG)
     return html.replace("</head>", f"<title>{escape(title or '')}</title></head>", 1)
 
@@ -98,7 +98,7 @@ def _cell(value: object) -> str:
     return escape(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
-# Plotly's own buttons: nothing is sent to a server, no advertisement.
+# No Plotly button sends data to a server or advertises.
 CONFIG: dict[str, object] = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
 CONFIG |= {"toImageButtonOptions": {"format": "svg"}}
 _STYLE = (

@@ -1,4 +1,4 @@
-"""A group against the rest: bars of effects, and images of rows side by side."""
+"""A group versus the rest: bars of effects, and images of rows side by side."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ STRIP, GAP = 5, 4  # pixels below and between the images
 
 
 def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
-    """Draw effects as bars from zero, the first at the top: red is more in the group, blue less."""
+    """Draw effects as bars from zero, first on top: red if larger in the group, blue if smaller."""
     n, names = len(differences), [difference.name for difference in differences]
     texts = [[plain(d.name), *sides(d), minus(f"{d.effect:+.2f}")] for d in differences]
     effects = [difference.effect for difference in differences]
@@ -37,16 +37,16 @@ def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
 
 
 def sides(difference: GroupDifference) -> tuple[str, str]:
-    """Return mean or share of the group and of the rest as text."""
+    """Return the mean or share in the group and in the rest as text."""
     text = percent if difference.is_share else number
     return text(difference.group), text(difference.rest)
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:
-    """Lay images (n, h, w) or (n, h, w, 3), uint8, side by side on a transparent background.
+    """Arrange images (n, h, w) or (n, h, w, 3), uint8, side by side on transparent background.
 
-    `colours` are the "#rrggbb" of a strip below each. Returns uint8 (height, width, 4): red, green,
-    blue and opacity.
+    `colours` are the "#rrggbb" of a strip below each image. Returns uint8 (height, width, 4): red,
+    green, blue and opacity.
     """
     large = enlarged(images, LEAST_SIDE)
     if large.ndim == 3:

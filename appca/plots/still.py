@@ -1,4 +1,4 @@
-"""Figures of matplotlib in the app's type and colours, for files and notebooks."""
+"""Matplotlib figures in the app's typeface and colours, for files and notebooks."""
 
 import io
 from contextlib import AbstractContextManager
@@ -15,20 +15,20 @@ from appca.storage import files
 
 NAME, WEIGHTS = "Source Sans 3", {"Regular": 400, "Bold": 700}
 SHIPPED = "static/static/media/SourceSansVF-Upright*.woff2"  # in Streamlit's folder
-LAYOUT = ["GPOS", "GSUB", "GDEF", "BASE", "HVAR", "MVAR"]  # nine tenths of the work; not read
+LAYOUT = ["GPOS", "GSUB", "GDEF", "BASE", "HVAR", "MVAR"]  # unread, but slow
 CHARACTERS = (*range(0x20, 0x530), *range(0x2000, 0x2300))  # Latin, Greek, Cyrillic, signs
 
 
 @cache
 def install() -> None:
-    """Make the typeface known to matplotlib, from files that are written once.
+    """Register the app's typeface with matplotlib, from files that are written once.
 
-    Without Streamlit, Brotli or room on the disk nothing happens: figures have another typeface.
+    Without Streamlit, Brotli or disk space, nothing is registered: figures use another typeface.
     """
     streamlit = find_spec("streamlit")
     if NAME in font_manager.get_font_names() or streamlit is None or streamlit.origin is None:
         return
-    for shipped in Path(streamlit.origin).parent.glob(SHIPPED):  # named after its content
+    for shipped in Path(streamlit.origin).parent.glob(SHIPPED):  # the file name contains a hash
         for style in WEIGHTS:
             path = Path(matplotlib.get_cachedir()) / f"appca-{shipped.stem}-{style}.ttf"
             try:
@@ -89,7 +89,7 @@ def file_of(figure: Figure, kind: str) -> bytes:
 
 
 def styled(*, dark: bool = False) -> AbstractContextManager[None]:
-    """Draw in the app's type and colours."""
+    """Draw in the app's typeface and colours."""
     install()
     installed, theme = set(font_manager.get_font_names()), THEMES[dark]
     look: dict[Any, Any] = {f"{part}.color": theme["text"] for part in ("text", "xtick", "ytick")}

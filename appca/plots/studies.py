@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Arrays = Mapping[str, np.ndarray]  # study arrays by name
-Row = Mapping[str, Any]  # a row by column name
+Row = Mapping[str, Any]  # column name to value
 
-MOST_SVG = 4000  # points drawn as vectors; more go to WebGL
+MOST_SVG = 4000  # more points are drawn by WebGL, not as vectors
 SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-up", "star")
-CELLS, LONE_CELLS = 11, 18  # images along a side of a panel at most, and of one alone
-OBLIQUE = np.array([0.45, 0.6, 0.66])  # along the components: no plane of two of them is edge-on
-MOST_INDICATORS = 400  # rows; more than there are pixels for
+CELLS, LONE_CELLS = 11, 18  # images per side of a panel, and of a single panel
+OBLIQUE = np.array([0.45, 0.6, 0.66])  # view direction: no plane is edge-on
+MOST_INDICATORS = 400  # number of rows; a screen has few more pixels
 POPULARITY_COLOURS = ("#3f90da", "#92dadd", "#ffa90e", "#832db6", "#94a4a2")
 TRUTH = "#d7191c"
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood, nats per row"}
 ACCURACY_COLOURS = {"pca": "#94a4a2", "appca": "#3f90da", "within": "#832db6"}
 ACCURACY_COLOURS |= {"each": "#e76300", "half": "#bd1f01", "pattern": "#ffa90e"}
-APART = 1.015  # factor between two methods at the same place, to separate their error bars
-CROWDED = 1.4  # ratio of two sizes below which only the larger gets a tick
+APART = 1.015  # separates the error bars of two methods with the same x
+CROWDED = 1.4  # of two sizes with a smaller ratio only the larger one gets a tick
 BRAIN_COLOURS = {"appca": "#3f90da", "ppca_l": "#ffa90e", "ppca_k": "#832db6"}
 TITLE_T = "Linear model, t above the family-wise threshold"
 BRAIN_HEIGHT = 330  # pixels
 CARD_HEIGHT, CARD_WIDTH = 160, 290  # pixels
-MOST_POINTS, POINT = 1500, 3.5  # thumbnail points and their size, pixels
+MOST_POINTS, POINT = 1500, 3.5  # of thumbnails; size in pixels
 
 
 class Scatter(NamedTuple):
@@ -44,25 +44,25 @@ class Scatter(NamedTuple):
     title: str
     x: np.ndarray  # (m,)
     y: np.ndarray  # (m,)
-    codes: np.ndarray  # (m,) into the names of the classes
+    codes: np.ndarray  # (m,) indices of class names
     x_title: str = ""
     y_title: str = ""
-    symbols: np.ndarray | None = None  # (m,) whole numbers into SYMBOLS
-    rgb: np.ndarray | None = None  # (m, 3) uint8, instead of the classes' colours
-    images: np.ndarray | None = None  # (m, h, w) uint8, of which some are drawn
+    symbols: np.ndarray | None = None  # (m,) indices of SYMBOLS
+    rgb: np.ndarray | None = None  # (m, 3) uint8, replaces the classes' colours
+    images: np.ndarray | None = None  # (m, h, w) uint8; some are drawn
 
 
 def scatters(
     panels: Sequence[Scatter], names: Sequence[str], columns: int = 3, size: float = 5
 ) -> go.Figure:
-    """Draw panels side by side, classes in one legend, as many images of points as have room.
+    """Draw panels side by side with a common legend; images of points where there is space.
 
     `size` is the diameter of a point in pixels.
     """
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
     side, cells = (360, CELLS) if len(panels) > 1 else (560, LONE_CELLS)
-    gap = 100  # pixels between two lines of panels
+    gap = 100  # pixels between lines of panels
     height = lines * side + (lines - 1) * gap + 70
     figure = _panels(
         *([plain(panel.title) for panel in panels], columns, gap / height if lines > 1 else 0.0),
@@ -121,7 +121,7 @@ def _images(
 
 
 def spaced(x: np.ndarray, y: np.ndarray, cells: int = CELLS) -> np.ndarray:
-    """Row numbers of points that are apart: at most one per cell of a grid, nearest its middle."""
+    """Return indices of separate points: the one nearest the centre of each grid cell."""
     places = np.stack([(v - v.min()) / (np.ptp(v) or 1.0) * cells for v in (x, y)])
     cell = np.minimum(places.astype(int), cells - 1)
     number = cell[0] * cells + cell[1]
@@ -130,12 +130,12 @@ def spaced(x: np.ndarray, y: np.ndarray, cells: int = CELLS) -> np.ndarray:
 
 
 def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> go.Figure:
-    """Draw sheets of images (n, h, w), uint8, one below the other, each under its name.
+    """Draw sheets of images (n, h, w), uint8, below one another, each under its name.
 
-    `columns` images are on a line, places without one stay grey; `zoom` is the number of screen
-    pixels for one of an image.
+    A line has `columns` images, empty cells are grey; `zoom` is the number of screen pixels per
+    image pixel.
     """
-    grey, head = 128, 34  # pixels above a sheet, for its name
+    grey, head = 128, 34  # head: pixels for the name above a sheet
     drawn = [
         np.pad(montage(images, columns, gap=2, ground=grey), 1, constant_values=grey)
         for images in named.values()
@@ -172,7 +172,7 @@ def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
 
 
 def mixed_bars(rows: Sequence[Row]) -> go.Figure:
-    """Draw how many groups mix how many objects; rows have `objects`."""
+    """Draw how many groups mix how many objects; each row has `objects`."""
     at, counts = np.unique([row["objects"] for row in rows], return_counts=True)
     across = {"title": "objects in a group", "dtick": 1}
     bars = go.Bar(x=at, y=counts, marker_color=class_colour(0))
@@ -182,13 +182,13 @@ def mixed_bars(rows: Sequence[Row]) -> go.Figure:
 def space(
     X: np.ndarray, codes: np.ndarray, names: Sequence[str], components: np.ndarray
 ) -> go.Figure:
-    """Draw points (N, 3) that can be turned, coloured by their classes: `codes` (N,) into names.
+    """Draw points (N, 3) that can be rotated, coloured by class: `codes` (N,) index `names`.
 
-    The planes of every two of the `components`, orthonormal rows (3, 3), are drawn, and looked at
+    The planes of each pair of the `components`, orthonormal rows (3, 3), are drawn; the view is
     from between them.
     """
     eye = OBLIQUE @ components
-    eye *= 2.0 * (1 if eye[2] > 0 else -1) / np.linalg.norm(eye)  # in sizes of the box
+    eye *= 2.0 * (1 if eye[2] > 0 else -1) / np.linalg.norm(eye)  # in units of the box
     figure = go.Figure()
     for code, name in enumerate(names):
         marker = {"size": 2.5, "color": class_colour(code, len(names))}
@@ -199,7 +199,7 @@ def space(
     corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
     look = {"color": "#8a94a3", "opacity": 0.18, "hoverinfo": "skip", "showlegend": False}
     look |= {"i": [0, 0], "j": [1, 2], "k": [2, 3]}
-    for pair in ([0, 1], [0, 2], [1, 2]):  # the rectangle that holds nearly all points
+    for pair in ([0, 1], [0, 2], [1, 2]):  # the rectangle contains nearly all points
         places = (centre + corners @ (reach[pair, None] * components[pair])).T
         figure.add_mesh3d(**dict(zip("xyz", places, strict=True)), **look)
     scene = {"aspectmode": "data", "camera": {"eye": dict(zip("xyz", eye, strict=True))}}
@@ -208,9 +208,9 @@ def space(
 
 
 def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
-    """Draw matrices (N, K), one below the other, with rows across and factors down (Z').
+    """Draw matrices (N, K), below one another, with rows across and factors down (Z').
 
-    Of a long one the first `MOST_INDICATORS` rows are drawn.
+    Only the first `MOST_INDICATORS` rows of a matrix are drawn.
     """
     n = len(matrices)
     edges = 76
@@ -234,10 +234,10 @@ def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
 
 
 def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) -> go.Figure:
-    """Draw a measure of all methods, with its spread over data sets as a line through the dot.
+    """Draw a measure of all methods, with its spread over data sets as a line through each dot.
 
     `rows` are dicts with design, K, title, the measure and its spread ``<measure>_sd``; methods
-    without a value are left out. `title` is the name of the axis, which may be logarithmic.
+    without a value are left out. `title` is the name of the axis, which is logarithmic if `log`.
     """
     import pandas as pd
     import plotly.express as px
@@ -275,15 +275,15 @@ def _lines(table: "pd.DataFrame", x: str, y: str, hover: str, **look: Any) -> go
 
 
 def popularity(rows: Sequence[Row]) -> go.Figure:
-    """Draw sorted curves, one panel a design: share of the rows against the factor's number.
+    """Draw sorted curves, one panel per design: share of rows against the rank of the factor.
 
-    `rows` are dicts with design, method, title, rank (from 1, most popular first) and share; the
-    method "truth" is drawn in red.
+    `rows` are dicts with design, method, title, rank (1 is most popular) and share; the method
+    "truth" is red.
     """
     import pandas as pd
 
     table = pd.DataFrame(rows)
-    table = table.sort_values("method", key=lambda names: names == "truth", kind="stable")  # on top
+    table = table.sort_values("method", key=lambda names: names == "truth", kind="stable")  # top
     *others, truth = table["title"].unique()
     colours = dict(zip(others, POPULARITY_COLOURS, strict=False)) | {truth: TRUTH}
     look = {"color": "title", "symbol": "title", "facet_col": "design", "facet_col_spacing": 0.09}
@@ -317,17 +317,17 @@ def speed_courses(rows: Sequence[Row]) -> go.Figure:
     figure.update_xaxes(dtick=1, exponentformat="power", title=None)
     figure.update_xaxes(title="processor seconds", row=1)
     figure.update_yaxes(title=None, matches=None, showticklabels=True)
-    figure.update_yaxes(title=MEASURES["likelihood"], row=1, col=1)  # counted from below
+    figure.update_yaxes(title=MEASURES["likelihood"], row=1, col=1)  # Plotly counts from the bottom
     figure.update_yaxes(type="log", row=2).update_yaxes(title=MEASURES["error"], row=2, col=1)
     return framed(figure, 640, legend=legend_above(-0.12))
 
 
 def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
-    """Draw the mean accuracy over the folds, and its standard deviation as error bars.
+    """Draw the mean accuracy over folds, with its standard deviation as error bars.
 
-    `rows` are dicts with method, title, K, L, accuracy and accuracy_sd; the method "raw" (without
-    K) is a horizontal line, and methods without a colour (the pattern alone, far below) are left
-    out.
+    `rows` are dicts with method, title, K, L, accuracy and accuracy_sd. The method "raw" (without
+    K) is a horizontal line. Methods without a colour are left out: the pattern alone is far below
+    the others.
     """
     import pandas as pd
 
@@ -364,15 +364,15 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
 
 
 def brain_maps(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
-    """Draw maps of all models, by their titles, and the reference as rows of horizontal slices.
+    """Draw maps of all models, by title, and the reference as rows of horizontal slices.
 
-    Slices are from low to high, front up, the brain's left on the left.
+    Slices are ordered from low to high, with the front at the top and the brain's left on the left.
     """
     shown = {title: brain[f"map_{key}"] for key, title in titles.items()}
     if "stimulus" in brain:
         shown[TITLE_T] = np.where(brain["map_t"] > brain["threshold"], brain["map_t"], 0.0)
     mask, affine = brain["mask"], brain["affine"]
-    signal = brain.get("signal", np.ones(int(mask.sum()), np.float32))  # it may not ship
+    signal = brain.get("signal", np.ones(int(mask.sum()), np.float32))  # may be missing
     n, slices = len(shown), 8
     figure = _panels(list(shown), 1, 0.16 / n)
     inside = upright(mask, affine)
@@ -390,7 +390,7 @@ def brain_maps(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
 
 
 def brain_courses(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
-    """Draw the stimulus and the components that follow it best over time."""
+    """Draw the stimulus and the components that follow it best against time."""
     courses: list[tuple[np.ndarray, dict[str, Any]]] = []
     if "stimulus" in brain:
         area: dict[str, Any] = {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
@@ -408,7 +408,7 @@ def brain_courses(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
 
 
 def brain_errors(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
-    """Draw how many voxels have which error."""
+    """Draw a histogram of the voxels' errors."""
     middles = (brain["edges"][:-1] + brain["edges"][1:]) / 2
     traces, hover = [], "%{y:,} voxels at %{x:.2f}<extra>%{fullData.name}</extra>"
     for key, title in titles.items():
@@ -420,13 +420,13 @@ def brain_errors(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
 
 
 def thumbnail(figure: go.Figure) -> go.Figure:
-    """Return a small copy without titles, ticks and legend; scatters become plain vectors."""
+    """Return a small copy without titles, ticks and legend; scatters become vector graphics."""
     every = [trace.to_plotly_json() for trace in figure.data]
     points = [trace for trace in every if trace["type"] in {"scatter", "scattergl"}]
     step = max(1, -(-sum(len(trace["x"]) for trace in points) // MOST_POINTS))
     for trace in points:
         marker = trace["marker"] = dict(trace.get("marker", {}))
-        if np.ndim(marker.get("size", 0)):  # it says something
+        if np.ndim(marker.get("size", 0)):  # sizes that encode a quantity
             marker["size"] = 0.35 * np.asarray(marker["size"])
             continue
         trace["type"], marker["size"] = "scatter", POINT
@@ -444,7 +444,7 @@ def thumbnail(figure: go.Figure) -> go.Figure:
     bare = {"title": None, "showticklabels": False, "ticks": "", "showgrid": False}
     small.update_xaxes(**bare).update_yaxes(**bare)
     if layout.get("images") and layout.get("width"):
-        # a sheet of images: its top, without stretching them
+        # the top of a sheet of images, without distortion
         top = layout["yaxis"]["range"][1]
         small.update_yaxes(range=[top - layout["width"] * CARD_HEIGHT / CARD_WIDTH, top])
     look = {"width": None, "autosize": True, "showlegend": False, "dragmode": False, "title": None}

@@ -1,4 +1,4 @@
-"""Style of all figures: frame, colours, typeface, alternative text, matplotlib."""
+"""Style of all figures: layout, colours, typeface, alternative texts, matplotlib."""
 
 from collections.abc import Sequence
 from html import escape
@@ -9,16 +9,16 @@ import numpy as np
 from appca.data import dataset
 from appca.words import minus, shortened
 
-if TYPE_CHECKING:  # notebooks draw without plotly
+if TYPE_CHECKING:  # notebooks can draw without plotly
     import plotly.graph_objects as go
 
-CLEAR = "rgba(0,0,0,0)"  # the page shows through
+CLEAR = "rgba(0,0,0,0)"  # transparent
 
 
 def framed(
     figure: "go.Figure", height: float, top: int = 34, bottom: int = 10, side: int = 10, **look: Any
 ) -> "go.Figure":
-    """Give a figure its height and margins in pixels, and whatever else its layout needs."""
+    """Set a figure's height and margins in pixels, and other layout options."""
     margin = {"l": side, "r": side, "t": top, "b": bottom}
     return figure.update_layout(height=height, margin=margin, **look)
 
@@ -26,7 +26,7 @@ def framed(
 def chart(
     traces: Any, height: float, x: Any, y: Any, top: Any = 8, bottom: Any = 8, **layout: Any
 ) -> "go.Figure":
-    """Return a framed figure of traces; `x` and `y` are titles of the axes, or dicts of options."""
+    """Return a framed figure of traces; `x` and `y` are axis titles, or dicts of axis options."""
     import plotly.graph_objects as go
 
     across, down = ({"title": axis} if isinstance(axis, str) else axis for axis in (x, y))
@@ -34,13 +34,13 @@ def chart(
 
 
 def legend_above(y: float = 1.02, **more: Any) -> dict[str, Any]:
-    """Put the legend in a line above the plot; below it where `y` is not above 0."""
+    """Put the legend in a line above the plot, or below it unless `y` is positive."""
     anchor = {"yanchor": "bottom"} if y > 0 else {}
     return {"orientation": "h", "y": y, "x": 0, "title": None, **anchor, **more}
 
 
 def category_axis(names: Sequence[str], letters: int) -> dict[str, Any]:
-    """Return an axis with a line for each name of so many letters, the first at the top."""
+    """Return an axis with a line for each name of up to `letters` characters, first on top."""
     return {
         "tickvals": list(range(len(names))),
         "ticktext": [plain(shortened(name, letters)) for name in names],
@@ -51,64 +51,64 @@ def category_axis(names: Sequence[str], letters: int) -> dict[str, Any]:
 
 
 def plain(text: str) -> str:
-    """Disarm the small markup that Plotly reads in texts."""
+    """Escape the markup that Plotly interprets in texts."""
     return escape(text, quote=False)
 
 
-# Ten of contrast 3 on light and dark backgrounds, found by a search of sRGB: least CIEDE2000
-# 18.1, and 11.0 under three kinds of colour blindness.
+# Ten colours with contrast 3 on light and dark backgrounds, from a search of sRGB: the least
+# CIEDE2000 difference is 18.1, and 11.0 under three kinds of colour blindness.
 CATEGORICAL = (
     *("#468cff", "#c87d1e", "#cd1914", "#6e966e", "#5a55e1"),
     *("#8c6446", "#f00f91", "#057d87", "#696e69", "#a578b4"),
 )
-# Twenty, likewise: 11.7 and 6.9. No twenty can be told apart by colour alone, so that from eleven
-# classes on there are shapes too.
+# Twenty, by the same search: 11.7 and 6.9. Twenty colours alone cannot be distinguished, so shapes
+# are used too if there are more than ten classes.
 MANY = (
     *("#067854", "#848a90", "#d20000", "#908448", "#366ca2"),
     *("#a24e4e", "#f65a0c", "#d2066c", "#d260d8", "#d26c78"),
     *("#6c960c", "#666c6c", "#1290fc", "#786624", "#129c7e"),
     *("#a25a84", "#c012cc", "#068490", "#7242fc", "#8a7eae"),
 )
-MISSING = "#c3c8cf"  # a row without a value; lighter than the two greys of the palette
-NEUTRAL = "#5f7fa3"  # no colouring asked for
+MISSING = "#c3c8cf"  # rows without a value; lighter than the two greys of the palette
+NEUTRAL = "#5f7fa3"  # rows if nothing is coloured
 SHAPES = ("circle", "diamond", "square", "cross", "triangle-up")
 
 VIRIDIS = (
     *("#440154", "#482878", "#3e4989", "#31688e", "#26828e"),
     *("#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"),
 )
-LEVELS = 254  # one byte per row, minus the missing level
-# A number's colours span the central 99% of its values: one outlier must not flatten the rest.
+LEVELS = 254  # one byte per row, minus the level of missing values
+# Colours span the central 99% of the values, because one outlier would flatten the rest.
 CLIP = (0.5, 99.5)
-FEW_INTEGERS = 20  # integers with at most this many different values are classes
+FEW_INTEGERS = 20  # integers with at most so many different values are classes
 
 
 class Colour(NamedTuple):
-    """A value for every row: codes into `names` (negative: no class), or floats, NaN for none."""
+    """A value per row: codes into `names` (negative: no class), or floats (NaN: none)."""
 
     kind: str  # "category" or "number"
     name: str
     values: np.ndarray  # (N,)
     names: tuple[str, ...] = ()  # category names
-    colours: tuple[str, ...] = ()  # overrides `class_colour`
+    colours: tuple[str, ...] = ()  # replaces `class_colour`
 
 
 class Levels(NamedTuple):
-    """A colouring reduced to codes into a table of colours."""
+    """A colouring as codes into a table of colours."""
 
-    codes: np.ndarray  # (N,) uint8, or uint16 above 256 levels
+    codes: np.ndarray  # (N,) uint8, or uint16 for more than 256 levels
     table: tuple[str, ...]  # (n_levels,) hex; the last one is for missing values
-    shapes: tuple[str, ...]  # (n_levels,) members of SHAPES
-    limits: tuple[float, float] | None  # values of the first and last level
+    shapes: tuple[str, ...]  # (n_levels,) names in SHAPES
+    limits: tuple[float, float] | None  # values of the first and the last level
 
 
 def label_colour(data: dataset.Dataset, name: str) -> Colour:
-    """Colour by a label column; classes that were renamed keep their colours."""
+    """Colour by a label column; renamed classes keep their colours."""
     return colour_by(name, data.labels[name], data.class_order(name))
 
 
 def colour_by(name: str, column: np.ndarray, order: Sequence[str] = ()) -> Colour:
-    """Colour by a column (N,): text and few different integers as classes, all else as a number."""
+    """Colour by a column (N,): texts and few different integers as classes, else as a number."""
     values = np.asarray(column)
     few = values.dtype.kind in "iu" and len(np.unique(values)) <= FEW_INTEGERS
     if not few and values.dtype.kind not in "UOSb":
@@ -120,7 +120,7 @@ def colour_by(name: str, column: np.ndarray, order: Sequence[str] = ()) -> Colou
 
 
 def levels(colour: Colour) -> Levels:
-    """Reduce a colouring to one code per row and a table of colours."""
+    """Convert a colouring to one code per row and a table of colours."""
     values = np.asarray(colour.values)
     if colour.kind == "category":
         count = len(colour.names)
@@ -134,7 +134,7 @@ def levels(colour: Colour) -> Levels:
     finite = np.isfinite(values)
     some = values[finite] if finite.any() else np.array([0.0, 1.0])
     low, high = np.percentile(some, CLIP)
-    if not high > low:  # constant, or nearly so: the full range
+    if not high > low:  # (nearly) constant: use the full range
         low, high = some.min(), some.max()
     scaled = np.clip((np.where(finite, values, low) - low) / ((high - low) or 1.0), 0, 1)
     codes = np.where(finite, np.rint(scaled * (LEVELS - 1)), LEVELS).astype(np.uint8)
@@ -143,28 +143,28 @@ def levels(colour: Colour) -> Levels:
 
 
 def class_colour(code: int, count: int | None = None) -> str:
-    """Return the colour of a class, by default of as few as can be; repeats after twenty."""
+    """Return the colour of a class out of `count`, by default the fewest; repeats after twenty."""
     colours = CATEGORICAL if (code + 1 if count is None else count) <= len(CATEGORICAL) else MANY
     return colours[code % len(colours)]
 
 
 def viridis(n: int) -> tuple[str, ...]:
-    """Sample Viridis at ``n`` places, without the ends that vanish on black and on white."""
+    """Sample Viridis at ``n`` points, without ends that are invisible on black or white."""
     stops = np.array([list(bytes.fromhex(colour[1:])) for colour in VIRIDIS])
     place, ends = np.linspace(0.04, 0.95, n), np.linspace(0, 1, len(stops))
     channels = np.rint([np.interp(place, ends, channel) for channel in stops.T])
     return tuple(f"#{bytes(rgb).hex()}" for rgb in channels.T.astype(np.uint8))
 
 
-MOST_TRACES = 6  # named in a text
+MOST_TRACES = 6  # maximum number of traces named in a text
 KINDS = {"bar": "bars", "histogram": "bars", "heatmap": "table of colours", "scatter": "points"}
 
 
 def described(figure: "go.Figure") -> str:
     """Describe a figure in a few sentences: its axes, and each trace with its extremes.
 
-    Traces of other kinds than lines, points, bars and tables of colours are named without numbers.
-    Names that came with the data are in the text as they are.
+    Traces other than lines, points, bars and tables of colours only have a name. Names from
+    the data appear unchanged.
     """
     traces = [trace for trace in figure.data if trace.visible not in (False, "legendonly")]
     layout = figure.layout
@@ -191,7 +191,7 @@ def described(figure: "go.Figure") -> str:
 
 
 def _ends(values: list[Any], places: list[Any]) -> str:
-    """Count the numbers, and give the least and the greatest with their places."""
+    """Return the number of values, and the least and the greatest with their positions."""
 
     def text(value: Any) -> str:
         is_number = isinstance(value, int | float | np.number)

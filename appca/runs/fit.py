@@ -1,4 +1,4 @@
-"""Fit a run from data and settings; estimate its time, preview it, describe new rows."""
+"""Fit a run from data and settings; estimate its time, preview it, and describe new rows."""
 
 import contextlib
 import sys
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from appca.models.posterior import Description
 
 DESCRIBING = "describing the rows"
-MOST_DRAWN_BYTES = 2**26  # stored draws of components; more are thinned
-DESCRIBED_AT_ONCE = 500  # rows from which progress is reported
+MOST_DRAWN_BYTES = 2**26  # maximum bytes of stored component draws; more draws are thinned
+DESCRIBED_AT_ONCE = 500  # minimum number of rows for progress reports
 _KERNELS, _GAP_KERNELS = "appca.models.em_kernels", "appca.models.set_kernels"
 
 
@@ -42,13 +42,13 @@ def fit_run(
     """Preprocess, fit, and describe every row.
 
     The digest of `dataset` is not checked, so a subset of the config's data can be fitted. If the
-    config has `stopped_at`, the fit stops after that many iterations again.
+    config has `stopped_at`, the fit stops after the same number of iterations.
 
     `callback` gets `Progress` after each iteration. Raising StopIteration ends the fit and keeps
-    the fit so far (``info.stopped_at`` is the number of iterations, of all stages); other
-    exceptions propagate. `preprocessing` may be passed if it was already learned from these data.
+    the current parameters (``info.stopped_at`` is the number of iterations over all stages); other
+    exceptions propagate. `preprocessing` can be passed if it was learned from these data before.
 
-    Raises ValueError, with one sentence, when the settings do not suit the data.
+    Raises ValueError, with one sentence, if the settings do not suit the data.
     """
     began = time.perf_counter()
     _refuse(dataset, config)
@@ -96,7 +96,7 @@ def fit_run(
 
 
 def fits_around_gaps(config: RunConfig) -> bool:
-    """Whether the model integrates missing cells out instead of reading placeholders."""
+    """Whether the model marginalizes missing cells instead of reading placeholders."""
     by_em = config.parameters.get("inference", "em") == "em"
     return MODELS[config.model].can.incomplete and by_em and not config.is_extended
 
@@ -127,7 +127,7 @@ def _refuse(dataset: Dataset, config: RunConfig) -> None:
 def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
     """Whether missing cells need kernels that this process has not compiled yet.
 
-    PPCA has one support and needs none; NumPy searches where there are too many supports.
+    PPCA has a single support and needs none; with too many supports, NumPy code searches instead.
     """
     if dataset.missing is None or _GAP_KERNELS in sys.modules:
         return False
@@ -137,16 +137,16 @@ def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
 def estimate_seconds(
     n_rows: int, n_features: int, config: RunConfig, *, incomplete: int = 0
 ) -> float:
-    """Estimate how long `fit_run` takes, erring on the long side.
+    """Estimate how long `fit_run` takes, preferably too long.
 
-    The guess decides whether a fit runs during slider moves or in a worker, which reports its own
-    remaining time. `n_features` are those after preprocessing, `incomplete` the number of rows with
-    missing cells. The constants are seconds, measured with one thread on 178 to 30,000 rows of 13
-    to 16,384 features.
+    The estimate decides whether a fit runs during slider moves or in a worker, which reports its
+    own remaining time. `n_features` is counted after preprocessing; `incomplete` rows have missing
+    cells. The constants are seconds, measured with one thread on 178 to 30,000 rows of 13 to 16,384
+    features.
     """
     settings, K, L = config.parameters, config.k, config.n_active or config.k
     n, product, subsets = n_rows, 1.1e-10 * n_features, 1.3e-8 * (L + 4)  # per row, component
-    first = min(n, max(5000, 100 * K))  # rows for screening of starts
+    first = min(n, max(5000, 100 * K))  # rows for screening starts
     seconds = 0.08 + 1.35e-8 * n * n_features
     if not MODELS[config.model].can.is_exact(K, config.n_active):  # sums are estimated
         seconds += 8e-7 * n * K * (config.n_active or K // 2) * settings.get("n_paths", 0)
@@ -160,13 +160,13 @@ def estimate_seconds(
     elif config.is_extended:
         scales = 2 if settings["row_scale"] == "none" else 6
         seconds += (200 * first + 40 * n) * K * (subsets * scales + product * (2 + scales))
-    elif L < K:  # otherwise it has a closed form
+    elif L < K:  # L = K has a closed form
         columns = min(n_features, n)  # a fit works in the span of the rows
         screened = 90 * settings["n_init"] * first
         seconds += screened * K * (subsets + 1.1e-10 * min(columns, max(64, 2 * K)))
-        passes = min(1 if n > 2500 else 30 + 4 * K, settings["max_iter"])  # others use a sample
+        passes = min(1 if n > 2500 else 30 + 4 * K, settings["max_iter"])  # large data use a sample
         seconds += passes * n * K * (subsets + 1.1e-10 * columns)
-    around = 2e-6 + 5e-8 * K * K  # PPCA of an incomplete row
+    around = 2e-6 + 5e-8 * K * K  # time for PPCA of an incomplete row
     if L == K:
         return float(seconds + incomplete * (10 + 4 * K) * around)
     sets, most = supports(K, L), MODELS[config.model].can.incomplete_supports
@@ -177,14 +177,14 @@ def estimate_seconds(
 
 
 def by_em(now: RunConfig) -> dict[str, Any]:
-    """Return the parameters of a check's fits, by EM in place of sampling."""
+    """Return the parameters for a check's fits, with EM in place of sampling."""
     em = {"inference": "em"} if now.parameters.get("inference") == "gibbs" else {}
     wanted = suited(now.model, {**now.parameters, **em})
     return RunConfig(now.dataset, now.preprocessing, now.model, wanted).parameters
 
 
 def halves_of(now: RunConfig) -> StabilityConfig | None:
-    """Return the fits to halves of the rows that check a fit; None for models without any."""
+    """Return the fits to halves of the rows that check a fit; None if the model has none."""
     of = now.dataset, now.preprocessing
     if now.model == "PPCA":
         sizes = {"n_components": now.k, "n_active": now.k}
@@ -193,9 +193,9 @@ def halves_of(now: RunConfig) -> StabilityConfig | None:
 
 
 def models_of(now: RunConfig) -> ModelsConfig:
-    """Return the comparison of models at the K and L of a fit, with an aPPCA's other settings.
+    """Return the comparison of models at a fit's K and L, with the other settings of its aPPCA.
 
-    If L is learned, it is that of the last comparison that differs in L alone.
+    If L is learned, L is taken from the last comparison that differs only in L.
     """
     chosen = now.parameters if now.model == "aPPCA" else {"n_components": now.k}
     wanted = suited("aPPCA", {**defaults("aPPCA"), **chosen, "inference": "em"})
@@ -217,12 +217,12 @@ def project(
 ) -> DescribedRows:
     """Describe new rows (N, D), in data units, by a fitted model.
 
-    The rows of the fit get the same numbers as then, to the last bit if described together. A
-    single row agrees up to rounding, and exactly if sums over supports are estimated. `callback`
-    gets `Progress` after each block where describing takes long.
+    Rows of the fit get the same numbers as before, to the last bit if all are described together. A
+    single row agrees up to rounding, or exactly if sums over supports are estimated. `callback`
+    gets `Progress` after each block if there are many rows.
 
-    Raises ValueError when the rows do not have as many features as those the run was fitted
-    on, or the model lacks an array.
+    Raises ValueError if the rows do not have the run's number of features, or the model lacks an
+    array.
     """
     estimator = estimator_class(config.model)(**config.parameters)
     estimator.restore(model.estimator_arrays())
@@ -234,7 +234,7 @@ def project(
 def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndarray:
     """Preprocess rows (N, D) for queries, (N, D').
 
-    If draws depend on the last bits of a row, these do not depend on the other rows.
+    If draws depend on the last bits of a row, the result does not depend on the other rows.
     """
     if not (MODELS[config.model].can.compiled and preprocessing.reduces):
         return preprocessing.transform(X)
@@ -257,7 +257,7 @@ def _describe(
     for i, start in enumerate(starts, start=1):
         parts.append(estimator.describe(Y[start : start + DESCRIBED_AT_ONCE]))
         if callback is not None:
-            with contextlib.suppress(StopIteration):  # no iterations to stop
+            with contextlib.suppress(StopIteration):  # there are no iterations to stop
                 callback(Progress(i, len(starts), np.nan, DESCRIBING))
     return Description._make(
         np.concatenate(column) if isinstance(column[0], np.ndarray) else column[0]
@@ -285,7 +285,7 @@ def _result(
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that the numbers depend on."""
+    """Return the versions of Python and of the packages that affect the numbers."""
     import platform
 
     import scipy
@@ -297,20 +297,20 @@ def versions() -> dict[str, str]:
 
 
 ROWS, PASSES = 5000, 40
-RACE_ROWS, RACE_PASSES = 2000, 200  # up to this size all starts of the fit are tried
-COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # the full fit screens starts on as many
+RACE_ROWS, RACE_PASSES = 2000, 200  # maximum size of a preview for trying all starts of the fit
+COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # number for screening starts
 _SAMPLE_SEED = 0
-_BLOCK_VALUES = 1 << 22  # block size of the projection
+_BLOCK_VALUES = 1 << 22  # values per block of the projection
 
 
 class Ground(NamedTuple):
     """Coordinates that previews of a data set share for all K and L."""
 
     preprocessing: Fitted  # learned from the sample
-    origin: np.ndarray  # (D,) mean of the sample after preprocessing
+    origin: np.ndarray  # (D,) mean of the preprocessed sample
     basis: np.ndarray  # (D, q) leading principal directions of the sample, orthonormal
-    sample: np.ndarray  # (n, q) coordinates of the sample about the origin, dtype of the data
-    squares: np.ndarray  # (n,) float64, squared length of the sample's rows about the origin
+    sample: np.ndarray  # (n, q) coordinates of the sample relative to the origin, dtype of the data
+    squares: np.ndarray  # (n,) float64, squared distances of the sample's rows from the origin
     coordinates: np.ndarray  # (N, q) of all rows
     outside: np.ndarray  # (N,) float64, squared distance from the span of the coordinates
 
@@ -323,13 +323,13 @@ def preview(
     ground: Ground | None = None,
     watch: Callable[[], object] = bool,
 ) -> FitResult:
-    """Fit to a fixed random sample of rows in few iterations, and describe all rows with it.
+    """Fit to a fixed random sample of rows in few iterations, and describe all rows with the fit.
 
-    Shown while the full fit runs; must not be stored (``info.preview``). A small sample screens the
-    fit's starts, so that both reach the same optimum; a large one takes the first start. The
-    preprocessing and `ground` (see `prepare`) are learned from a sample of `rows` rows. `passes`
-    bounds the iterations. `watch` is called after each of them and before each block of rows; an
-    exception that it raises ends the preview.
+    A preview is shown during the full fit; it must not be stored (``info.preview``). A small sample
+    screens the fit's starts, to reach the same optimum; a large one takes the first start. The
+    preprocessing and `ground` (see `prepare`) are learned from a sample of `rows` rows. `passes` is
+    the maximum number of iterations. `watch` is called after each of them and before each block of
+    rows; if it raises an exception, the preview ends.
     """
     began = time.perf_counter()
     _refuse(dataset, config)
@@ -357,13 +357,13 @@ def on_ground(dataset: Dataset, config: RunConfig) -> bool:
         config.model == "aPPCA"
         and not config.is_extended
         and dataset.missing is None
-        and config.parameters["mean"] != "zero"  # the coordinates are about the mean
+        and config.parameters["mean"] != "zero"  # coordinates are relative to the mean
         and config.parameters["w_update"] != "pymanopt"
     )
 
 
 def width(config: RunConfig) -> int:
-    """Return how many coordinates previews need, rounded up so that several K share them."""
+    """Return the number of coordinates for previews, rounded up so that several K share them."""
     least = max(COORDINATES, COORDINATES_PER_COMPONENT * config.k)
     return 1 << (least - 1).bit_length()
 
@@ -373,7 +373,7 @@ def prepare(
 ) -> Ground:
     """Project all rows on the leading principal directions of a sample.
 
-    This reads the data once, and depends only on the configuration's preprocessing and `width`.
+    This reads the data once, and depends only on the preprocessing and `width`.
     `watch` is called for each block of rows.
     """
     from appca.models.rows import about, centre_of
@@ -411,7 +411,7 @@ def _sample(dataset: Dataset, config: RunConfig, rows: int) -> tuple[np.ndarray,
 def _fit_on_ground(
     ground: Ground, config: RunConfig, watch: Callable[[], object]
 ) -> tuple[Any, "Description", FittedModel]:
-    """Fit in sample coordinates, describe all rows, and map the model back to features."""
+    """Fit in sample coordinates, describe all rows, and convert the model to features."""
     from appca.models.climb import candidates, fit_by_em, fit_in_closed_form, screen
     from appca.models.data_checks import refuse_constant
     from appca.models.em import EMMap, background
@@ -455,7 +455,7 @@ def _fit_on_ground(
 
 
 FOLDER = "projections"
-MOST_BYTES = 500_000_000  # stored result
+MOST_BYTES = 500_000_000  # bytes of stored results
 
 
 def key_of(run_id: str, digest: str) -> str:
@@ -472,19 +472,19 @@ def stored(home: Path, key: str) -> DescribedRows | None:
 
 
 def keep_rows(home: Path, key: str, X: np.ndarray, run_id: str = "") -> None:
-    """Store new rows for the describing job; raise InputError if writing fails."""
+    """Store new rows for the job that describes them; raise InputError if writing fails."""
     file = file_of(home, key, "-rows")
     with storing("The new rows", file.parent):
         files.write_cached(file, run_id, X=X)
 
 
 def is_quick(n_rows: int, n_features: int, config: RunConfig, most_seconds: float) -> bool:
-    """Whether the page may describe the rows itself: compiled and fast."""
+    """Whether a page may describe the rows itself: kernels are compiled and it is fast."""
     # measured with one thread on 10,000 rows of 784 features
     seconds = n_rows * (2e-9 * n_features + config.k * (1e-6 + 2e-10 * n_features))
     return not MODELS[config.model].can.compiled and seconds <= most_seconds
 
 
 def file_of(home: Path, key: str, part: str = "") -> Path:
-    """Return the file of a description of new rows; part "-rows" is the file of the rows."""
+    """Return the file of a description of new rows; with part "-rows", the file of the rows."""
     return Path(home) / FOLDER / f"{key}{part}.npz"

@@ -1,4 +1,4 @@
-"""Where runs, data sets and jobs are kept, and how many threads a computation may use."""
+"""The home folder of runs, data sets and jobs, and the number of threads per computation."""
 
 import os
 import secrets
@@ -15,8 +15,8 @@ _held: list[ExitStack] = []
 def home() -> Path:
     """Return the folder named by ``APPCA_HOME``, else the user's own data folder.
 
-    It is its owner's alone (0700), also one that was made before: nobody else reaches what is in
-    it, whatever the rights of the files.
+    Only its owner can access it (0700), even if it existed before, whatever the permissions of the
+    files in it.
     """
     if os.environ.get("APPCA_HOME"):
         return private(Path(os.environ["APPCA_HOME"]).expanduser().absolute())
@@ -37,9 +37,9 @@ def private(folder: Path) -> Path:
 
 
 def is_served(*, hold: bool = False) -> str | None:
-    """Return the reason to refuse a second server of the home, or None.
+    """Return the reason to refuse a second server for the home, or None.
 
-    To `hold` it is to have it as long as this process lives. Commands may use it all the same.
+    `hold` locks the home until this process ends. Commands may still use it.
     """
     place = home() / "jobs"
     with suppress(OSError), ExitStack() as stack:
@@ -56,9 +56,9 @@ def is_served(*, hold: bool = False) -> str | None:
 
 
 def secret(folder: Path) -> bytes:
-    """Return 32 random bytes that are the same for all processes with this home, and no others.
+    """Return 32 secret random bytes that all processes with this home share.
 
-    Raises OSError when the home cannot be written to.
+    Raises OSError if the home is read-only.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with lock.held(folder):
@@ -73,24 +73,24 @@ def secret(folder: Path) -> bytes:
 
 
 def threads() -> int:
-    """Threads of one computation: ``OMP_NUM_THREADS`` if set, else half of the cores.
+    """Return the threads per computation: ``OMP_NUM_THREADS``, else half of the cores.
 
-    With another number of threads a matrix product differs in its last bits, so the page and the
-    workers must agree on it; half, because two workers that each take all cores wait for each
-    other (two products at once on two cores: three times slower than with one thread each).
+    A matrix product's last bits depend on the number of threads, so pages and workers must use the
+    same number. Two workers that both use all cores slow each other down: two products at once on
+    two cores take three times as long as with one thread each.
     """
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     if wanted.isascii() and wanted.isdigit() and int(wanted) > 0:
         return int(wanted)
-    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    affinity = getattr(os, "sched_getaffinity", None)  # not available on every system
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     return max(1, cores // 2)
 
 
 def hold_threads() -> None:
-    """Limit BLAS to `threads()`, so that page and worker give the same bits.
+    """Limit BLAS to `threads()`, so that pages and workers get the same bits.
 
-    For good: the end of one fit must not change the threads of another in the same process.
+    This is permanent: the end of a fit must not change the threads of another in the same process.
     """
     import appca.models.estimator  # noqa: F401 (loads every BLAS there will be)
     from appca.models.threads import hold_blas

@@ -1,8 +1,8 @@
-"""A fitted model in one file (NPZ, no pickle), and back again: the same numbers on new rows.
+"""A fitted model in a file (NPZ, no pickle), which gives the same numbers for new rows.
 
-The file holds the arrays that queries about new rows depend on (`FittedModel.model_arrays`), and
-``run``: a JSON text with ``config`` (`RunConfig.to_dict`) and ``info`` (`RunInfo.to_dict`).
-Further arrays are ignored, such as the description of the rows in ``appca fit --out NAME.npz``.
+The file has the arrays that describing new rows needs (`FittedModel.model_arrays`), and ``run``,
+a JSON text with ``config`` (`RunConfig.to_dict`) and ``info`` (`RunInfo.to_dict`). Other arrays
+are ignored, such as the description of the rows in ``appca fit --out NAME.npz``.
 """
 
 import io
@@ -26,7 +26,7 @@ from appca.storage.schema import Facts
 from appca.storage.schema import fitted as validated
 from appca.words import InputError, refusing
 
-RUN, NAMES = "run", "feature_names"  # among the arrays: a text, and the names of the columns
+RUN, NAMES = "run", "feature_names"  # array names: the JSON text, and the feature names
 
 
 class ModelFile(NamedTuple):
@@ -53,29 +53,29 @@ class _Saved(Struct):
 
 
 def load_model(path: Path | str) -> Any:
-    """Load a fitted model from a file: of `save`, of the page Export, or of ``appca fit --out``.
+    """Load a fitted model from a file of `save`, the page Export, or ``appca fit --out``.
 
     Parameters
     ----------
     path : Path or str
-        An NPZ file. It is read without pickle, and sizes are checked before anything is read.
+        An NPZ file. It is read without pickle, and sizes are checked before data are read.
 
     Returns
     -------
     estimator
-        The fitted scikit-learn estimator. For a file that `save` wrote, an estimator of the same
-        class. For a file of the command line or the app, an
+        The fitted scikit-learn estimator. For a file written by `save`, it has the class of the
+        saved estimator. For a file of the command line or the app, it is an
         `appca.models.preprocessed.Preprocessed`: its rows are in units of the data, and
-        ``estimator_`` is the model behind the preprocessing. ``config`` holds all settings and the
-        digest of the data, ``info`` how the fit went.
-        ``transform``, ``allocate``, ``score_samples`` and the others give on any rows what the
-        model gave before it was saved, to the bit on the same machine. Columns of a data frame
-        must have the names of the fit, in its order. Draws (``posterior_``) stay with the run.
+        ``estimator_`` is the model after preprocessing. ``config`` has all settings and the digest
+        of the data, ``info`` facts about the fit.
+        ``transform``, ``allocate``, ``score_samples`` and other methods give the same results as
+        before saving, to the bit on the same machine. Columns of a data frame must have the names
+        and order of the fit. Draws (``posterior_``) are not in the file.
 
     Raises
     ------
     InputError
-        A ValueError of one sentence, when the file is not there, damaged, or no model file.
+        If the file is missing, damaged, or not a model file.
     """
     from appca.models.estimator import ESTIMATOR
 
@@ -94,7 +94,7 @@ def load_model(path: Path | str) -> Any:
 
 
 def behind(options: dict[str, Any], estimator: Any, model: FittedModel) -> Any:
-    """Return a fitted estimator that prepares its rows first."""
+    """Return a fitted estimator that preprocesses its rows."""
     from appca.models.preprocessed import Preprocessed
 
     whole = Preprocessed(estimator, Preprocessing.from_dict(options))
@@ -104,7 +104,7 @@ def behind(options: dict[str, Any], estimator: Any, model: FittedModel) -> Any:
 
 
 def _named(estimator: Any, names: Sequence[str]) -> Any:
-    """Let an estimator check column names, unless their number differs."""
+    """Let an estimator check column names, unless their number is wrong."""
     if len(names) == len(set(names)) == estimator.n_features_in_:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator
@@ -113,7 +113,7 @@ def _named(estimator: Any, names: Sequence[str]) -> Any:
 def _restore(
     name: str, kind: str, estimator: Any, model: FittedModel, how: tuple[int, str]
 ) -> None:
-    """Restore an estimator; `how` it was fitted is the number of iterations and stop reason."""
+    """Restore an estimator; `how` is the number of iterations and the reason for stopping."""
     try:
         estimator.restore(model.estimator_arrays())
     except (TypeError, ValueError) as error:
@@ -153,17 +153,17 @@ def _saved(packed: Packed, name: str) -> Any:
 
 
 def annotated_fit(config: RunConfig, fitted: FittedRun) -> AnnotatedFit:
-    """Return a run as files of annotated data keep it, with the variance of its components."""
+    """Return a run for an annotated data file, with the variance of its components."""
     estimator = estimator_class(config.model)(**config.parameters)
     estimator.restore(fitted.estimator_arrays())
-    ratio = getattr(estimator, "explained_variance_ratio_", None)  # not every model has it
+    ratio = getattr(estimator, "explained_variance_ratio_", None)  # missing in some models
     return AnnotatedFit(fitted, {"model": config.model, **config.parameters}, ratio)
 
 
 def about_run(
     config: RunConfig, info: RunInfo, names: Sequence[str] | None = None
 ) -> dict[str, np.ndarray]:
-    """Return the text that makes a model file of arrays, and the names of features, by name."""
+    """Return the JSON text of a model file, and the feature names, as arrays by name."""
     facts = numbered({"config": config.to_dict(), "info": info.to_dict()})
     about = {RUN: np.array(json.dumps(facts, ensure_ascii=False))}
     return about if names is None else about | {NAMES: np.array(names, dtype="U")}
@@ -172,9 +172,9 @@ def about_run(
 def model_bytes(
     config: RunConfig, model: FittedModel, info: RunInfo, names: Sequence[str] | None = None
 ) -> bytes:
-    """Return a model file; of a run, what new rows do not depend on is left out.
+    """Return a model file, without the parts of a run that new rows do not need.
 
-    `names` are those of the features of the data, if they have any.
+    `names` are those of the features of the data, if any.
     """
     buffer = io.BytesIO()
     kept = model.model_arrays() | about_run(config, info, names)
@@ -183,9 +183,9 @@ def model_bytes(
 
 
 def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
-    """Read a model file without making the estimator; `appca.runs.fit.project` takes the result.
+    """Read a model file without creating the estimator; `appca.runs.fit.project` uses the result.
 
-    `name` is for messages. Raises InputError when it is not there, damaged, or no model file.
+    `name` is for messages. Raises InputError if the file is missing, damaged, or not a model file.
     """
     with _opened(name, file) as packed:
         if f"{RUN}.npy" not in packed:
@@ -232,9 +232,9 @@ def _model_of(packed: Packed, name: str, kind: str, config: RunConfig | None = N
 
 
 def fits_together(model: FittedModel, config: RunConfig | None = None) -> bool:
-    """Whether arrays are of one model, by these settings: others would fail later, less clearly.
+    """Whether arrays are those of one model with these settings; otherwise errors come later.
 
-    The noise variance is one for all features or one each, 0 for constant ones; learned sizes and
+    The noise variance is a number, or one per feature (0 for constant features); learned sizes and
     scales are positive.
     """
     before, noise = model.preprocessing, np.atleast_1d(model.noise_variance)

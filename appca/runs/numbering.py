@@ -1,10 +1,10 @@
-"""Numbers of components on screen: 1 to K in every run, decided once and stored with the run.
+"""Numbers of components on screen: 1 to K in every run, assigned once and stored with the run.
 
-When a run is first shown, its components are matched (Hungarian) to those of the fit on screen: at
-|cos| `ROUGHLY` or more each keeps its number, if that is at most K. The others take the free
-numbers, by explained variance. Signs and names belong to directions: a registry for each data set
-and model, stored in the home, returns them to any run that has the direction, which never changes.
-`numbered` brings a run into this order for all that shows or saves it.
+When a run is first shown, its components are matched (Hungarian) to those of the fit on screen. A
+component with |cos| of at least `ROUGHLY` keeps its number, if at most K. The others get the free
+numbers, by explained variance. Signs and names belong to directions: a registry in the home, for
+each data set and model, applies them to any run with such a direction. Directions never change.
+`numbered` reorders a run for everything that shows or saves it.
 """
 
 from collections.abc import Iterator
@@ -24,19 +24,19 @@ from appca.storage.files import or_none, read_json, read_numbered, write_json, w
 from appca.storage.identity import digest_of
 from appca.words import storing
 
-FILE = "numbers.json"  # in the folder of a run
+FILE = "numbers.json"  # in a run's folder
 
 
 class Numbering(NamedTuple):
     """Order, signs and names of components 1, 2, ... K on screen."""
 
-    order: tuple[int, ...]  # (K,) row of the estimator, from 0
+    order: tuple[int, ...]  # (K,) index in the estimator, from 0
     signs: tuple[int, ...]  # (K,) 1 as fitted, -1 flipped
     names: tuple[str, ...]  # (K,) empty if unnamed
 
     @property
     def key(self) -> str:
-        """Name the numbering in a cache; empty if the run is shown as it was fitted."""
+        """Return the cache key of the numbering; empty if the run is shown as fitted."""
         as_fitted = self.order == tuple(range(len(self.order))) and -1 not in self.signs
         return "" if as_fitted and not any(self.names) else digest_of([*map(list, self)])
 
@@ -44,18 +44,18 @@ class Numbering(NamedTuple):
 class _Stored(NamedTuple):
     """The stored numbering of a run, in the order of the estimator."""
 
-    numbers: tuple[int, ...]  # (K,) directions in the registry, all different
-    signs: tuple[int, ...]  # (K,) before the registry flips any
+    numbers: tuple[int, ...]  # (K,) distinct directions in the registry
+    signs: tuple[int, ...]  # (K,) without flips in the registry
     names: tuple[str, ...]  # (K,) for this run only
-    places: tuple[int, ...]  # (K,) the numbers on screen: 1 to K
+    places: tuple[int, ...]  # (K,) numbers on screen: 1 to K
 
 
 class _Registry(NamedTuple):
-    """The directions of a data set and model that were shown before."""
+    """The directions shown so far for a data set and model."""
 
     numbers: np.ndarray  # (M,) int64
-    directions: np.ndarray  # (M, D) float32, of length one in data units, as first seen
-    turned: np.ndarray  # (M,) bool: a person has flipped it since
+    directions: np.ndarray  # (M, D) float32, unit length in data units, as first shown
+    turned: np.ndarray  # (M,) bool: flipped by a user
     names: np.ndarray  # (M,) str
 
     def followed_by(self, numbers: np.ndarray, directions: np.ndarray) -> "_Registry":
@@ -71,15 +71,15 @@ class ComponentNumbers:
         self._folder = Path(home) / "numbers"
 
     def of_run(self, run: Run, screen: np.ndarray | None = None) -> Numbering:
-        """Return the numbering of a stored run, decided now if it was never shown before.
+        """Return the numbering of a stored run; assign it if the run was never shown before.
 
-        `screen` (K', D) are the `directions` of the fit on screen, if any. On a disk that refuses,
-        it is decided again the next time.
+        `screen` (K', D) are the `directions` of the fit on screen, if any. If the numbering cannot
+        be stored, it is assigned again next time.
         """
         stored = _stored(run)
         registry = self._read(run.config, len(run.fitted.preprocessing.offset))
         if stored is None or not set(stored.numbers) <= set(registry.numbers.tolist()):
-            with self._held(run.config):  # another window may just have decided
+            with self._held(run.config):  # another window may have assigned it since
                 stored, registry = self._decided(run, screen)
         return _as_shown(stored, registry)
 
@@ -113,7 +113,7 @@ class ComponentNumbers:
             _store(run, stored._replace(signs=tuple(before), places=places))
 
     def rename(self, run: Run, component: int, name: str) -> Numbering:
-        """Name a component, counted from 0, in all runs that have it; an empty name removes it.
+        """Name a component, counted from 0, in all runs that have it; an empty text removes it.
 
         Raises InputError when the disk refuses.
         """
@@ -145,13 +145,13 @@ class ComponentNumbers:
         shown = _as_shown(stored, registry)
         rows = np.argsort(shown.order)
         names, signs = (tuple(values[row] for row in rows) for values in (shown.names, shown.signs))
-        put(run, Labels(names, signs))  # keeps the run in the store
+        put(run, Labels(names, signs))  # stores the run permanently
         return shown
 
     def _decided(
         self, run: Run, screen: np.ndarray | None, came: Labels | None = None
     ) -> tuple[_Stored, _Registry]:
-        """Return the numbering of a run, decided now if none is stored, and the registry."""
+        """Return the stored numbering of a run, or a new one, and the registry."""
         stored, rows = _stored(run), directions(run.fitted)
         registry = self._read(run.config, rows.shape[1])
         old = registry.numbers.tolist()
@@ -203,14 +203,14 @@ class ComponentNumbers:
 
 @lru_cache(maxsize=4)
 def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
-    """Return a run as shown: component j in row j, flipped if needed, with its name."""
+    """Return a run as shown: component j at index j, flipped if needed, with its name."""
     return fitted.arranged(*numbering)
 
 
 def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:
-    """Return a run whose components keep the numbers and signs of similar components in another.
+    """Return a run whose components keep the numbers and signs of similar components in `before`.
 
-    Without another they are ordered by explained variance.
+    If there is no such run, components are ordered by explained variance.
     """
     rows, screen = directions(fitted), None if before is None else directions(before)
     matched = _matched(rows, fitted.explained_variance, _nothing(rows.shape[1]), screen)
@@ -218,14 +218,14 @@ def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:
 
 
 def directions(fitted: FittedModel) -> np.ndarray:
-    """Return the components (K, D) in data units, at length one."""
+    """Return the components (K, D) in data units, scaled to unit length."""
     in_data = fitted.preprocessing.directions(fitted.components.T.astype(np.float64)).T
     lengths = np.linalg.norm(in_data, axis=1, keepdims=True)
     return np.asarray(in_data / np.where(lengths > 0, lengths, 1.0))
 
 
 def likeness(rows: np.ndarray, screen: np.ndarray | None) -> dict[int, tuple[int, int]]:
-    """Return which of the directions (K, D) are on screen (K', D): row to (its row there, sign)."""
+    """Return the directions (K, D) on screen (K', D): index to (index on screen, sign)."""
     if screen is None or screen.shape[1] != rows.shape[1]:
         return {}
     cosine = rows @ screen.T
@@ -238,7 +238,7 @@ def likeness(rows: np.ndarray, screen: np.ndarray | None) -> dict[int, tuple[int
 def _matched(
     rows: np.ndarray, power: np.ndarray, registry: _Registry, screen: np.ndarray | None
 ) -> tuple[_Stored, _Registry]:
-    """Give directions (K, D) of this explained variance (K,) places; new ones are registered."""
+    """Assign numbers to directions (K, D) with explained variance (K,); register new ones."""
     K = len(rows)
     cosine = rows @ registry.directions.T
     ours, theirs = _pairs(np.abs(cosine))
@@ -249,7 +249,7 @@ def _matched(
     numbers[ours] = registry.numbers[theirs]
     new = np.flatnonzero(numbers == 0)
     numbers[new] = registry.numbers.max(initial=0) + 1 + np.arange(len(new))
-    # a component keeps the place on screen; the others take the free ones
+    # a matched component keeps its number; the others take free ones
     there = {k: place for k, (place, _) in on_screen.items()}
     placed = {k: place for k, place in there.items() if place < K}
     free = sorted(set(range(K)) - set(placed.values()))
@@ -262,7 +262,7 @@ def _matched(
 
 
 def _pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Match rows to columns by the largest total, at least `ROUGHLY` each."""
+    """Match rows to columns for the largest total, with values of at least `ROUGHLY`."""
     from scipy.optimize import linear_sum_assignment
 
     worth = np.where(values >= ROUGHLY, values, -1.0)
@@ -288,7 +288,7 @@ def _as_shown(stored: _Stored, registry: _Registry) -> Numbering:
 
 
 def _stored(run: Run) -> _Stored | None:
-    """Return the stored numbering of a run; None if there is none, or it is damaged."""
+    """Return the stored numbering of a run; None if it is missing or damaged."""
     try:
         kept = read_json(run.path / FILE, f"The numbers of fit {run.id}")
         numbers, places = (tuple(map(int, kept[name])) for name in ("numbers", "places"))

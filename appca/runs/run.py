@@ -61,30 +61,30 @@ def _refuse_values(model: str, parameters: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class RunConfig(OfModel):
-    """Everything that decides the numbers of a run.
+    """All settings that determine the numbers of a run.
 
     Parameters
     ----------
     dataset : str
         Digest of the data set.
     preprocessing : dict
-        Options as `Preprocessing.to_dict` makes them; the others have their defaults.
+        Options as in `Preprocessing.to_dict`; missing ones have their defaults.
     model : str
         A key of `MODELS`.
     parameters : dict
-        Keywords of the estimator; the others have their defaults. ``random_state`` is a whole
-        number, so that the run can be repeated. Settings of sampling are dropped where nothing is
-        sampled: they do not change the numbers, so they must not make another run.
+        Keywords of the estimator; missing ones have their defaults. ``random_state`` is an integer,
+        so that the run is reproducible. Settings of sampling are dropped if nothing is sampled, so
+        that they do not change the run's id.
     stopped_at : int or None
-        For a run stopped by hand: after how many iterations (of all starts together).
+        Number of iterations (over all starts) after which the user stopped the run.
     imported : str or None
-        For a run that came in a session file: the digest of its arrays, which makes its id another
-        than that of a fit. Such settings are shown, and never fitted.
+        For a run from a session file: the digest of its arrays, which distinguishes its id from
+        that of a fit. Such settings are shown but never fitted.
 
     Raises
     ------
     InputError
-        For an unknown model, an unknown setting, or a value that a setting cannot have.
+        For an unknown model or setting, or an invalid value.
     """
 
     later: ClassVar[Mapping[str, object]] = {"imported": None}
@@ -97,8 +97,8 @@ class RunConfig(OfModel):
     imported: Digest | None = None
 
     def __post_init__(self) -> None:
-        """Fill in the defaults."""
-        defaults(self.model)  # refuses an unknown model
+        """Add the defaults."""
+        defaults(self.model)  # raises for an unknown model
         super().__post_init__()
         settings = defaults(self.model, self.parameters.get("inference"))
         idle = set(MODELS[self.model].sampling) - set(settings)
@@ -119,19 +119,19 @@ class RunConfig(OfModel):
 
     @property
     def k(self) -> int:
-        """The number of components, or the most there can be."""
+        """The number of components, or its maximum if learned."""
         return int(self.parameters[self.name_of_k])
 
     @property
     def n_active(self) -> int | None:
-        """Number of components that each row uses; None if rows differ."""
+        """Number of components per row; None if rows differ."""
         if self.name_of_k == "max_components" or self.parameters.get("n_active") == LEARNED:
             return None
         return int(self.parameters.get("n_active", self.k))
 
     @property
     def chosen_size(self) -> int | None:
-        """Number of components that each row uses, if the settings fix it."""
+        """Number of components per row, if it is a setting."""
         return self.n_active if "n_active" in self.parameters else None
 
     @property
@@ -157,7 +157,7 @@ class RunConfig(OfModel):
         ]
 
     def allows(self, n_components: int) -> bool:
-        """Whether a fit by these settings can have found so many components."""
+        """Whether a fit with these settings can have this number of components."""
         bound = self.name_of_k == "max_components"
         return n_components == self.k or (n_components < self.k and bound)
 
@@ -168,30 +168,30 @@ class RunConfig(OfModel):
 
     @property
     def unknown(self) -> list[str]:
-        """The recorded settings that the model does not have any more, or not yet."""
+        """Recorded settings that this version of the model does not have."""
         settings = defaults(self.model, "gibbs")
         return sorted(set(self.to_dict()["parameters"]) - set(settings))
 
     def to_be_fitted(self, **changes: Any) -> Self:
-        """Return settings with some changed, to be fitted whatever became of these."""
+        """Return these settings with changes, for a fit that is neither stopped nor imported."""
         return replace(self, **{"stopped_at": None, "imported": None, **changes})
 
     def of_import(self, digest: str | None) -> Self:
-        """Return the settings of a run whose arrays came from elsewhere; of a fit with None."""
+        """Return the settings of a run with imported arrays; those of a fit if `digest` is None."""
         fields = {name: value for name, value in self.to_dict().items() if name != "imported"}
         return self.from_record(fields if digest is None else fields | {"imported": digest})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able settings, from which `from_dict` makes an equal config."""
+        """Return JSON-able settings, which `from_dict` converts to an equal config."""
         record = self.__dict__.get("record")
         return super().to_dict() if record is None else deepcopy(record)
 
     @classmethod
     def from_record(cls, settings: Mapping[str, Any]) -> Self:
-        """Rebuild the settings of a stored run, which keeps the id made of them when it was fitted.
+        """Rebuild the settings of a stored run, which keeps its original id.
 
-        The defaults of today do not go into that id. Settings the model does not have today are
-        among `unknown`, and left out of `parameters`.
+        New defaults do not change that id. Settings that the model no longer has are listed in
+        `unknown`, and left out of `parameters`.
         """
         record = plain("settings", settings)
         recorded = fitted(_Record, record)
@@ -203,31 +203,31 @@ class RunConfig(OfModel):
 
 
 class _Record(NamedTuple):
-    """Fields needed of recorded settings before unknown ones are set aside."""
+    """Fields that recorded settings must have, before unknown ones are removed."""
 
     model: Text
     parameters: Settings
 
 
 class RunInfo(NamedTuple):
-    """How a fit went; in this order on disk."""
+    """Facts about a fit, in the order stored on disk."""
 
     n_iter: Count
     stop_reason: Text
     log_likelihood: Finite  # nats, all rows
     likelihood: Text  # how it was computed, such as "exact"
-    likelihood_error: NotNegative  # its standard error, nats; 0 where exact
+    likelihood_error: NotNegative  # standard error of it, nats; 0 if exact
     n_rows: FromOne
     n_features: Count  # after preprocessing
     versions: Annotated[dict[Text, Text], Meta(max_length=100)]  # versions of packages
     seconds: NotNegative
-    stopped_at: FromOne | None = None  # iterations before a person stopped it
-    n_missing: Count | None = None  # cells; None if none is
+    stopped_at: FromOne | None = None  # iterations until a user stopped it
+    n_missing: Count | None = None  # number of cells; None if there are none
     preview: bool = False  # whether it is a preview
 
     @classmethod
     def from_dict(cls, about: Mapping[str, Any]) -> "RunInfo":
-        """Rebuild facts from `to_dict`; ValueError where one is missing or of another type."""
+        """Rebuild facts from `to_dict`; ValueError if one is missing or of another type."""
         info: RunInfo = fitted(cls, about)
         return info
 

@@ -1,17 +1,17 @@
-"""The work of a person in one file that opens on another machine: data, runs, selections, names.
+"""Session files: data, runs, selections and names in one file that other machines can open.
 
 A session file (``NAME.appca``) is a zip of
 
-    session.json              what is in it: the data set, the runs with their settings, names,
-                              and what the page shows of it
-    data/matrix.npy ids.npy label_<i>.npy missing.npy      the data set, unless it was left out
+    session.json              description: the data set, the runs with their settings and names,
+                              and the view of the page
+    data/matrix.npy ids.npy label_<i>.npy missing.npy      the data set, unless omitted
     runs/<i>/<array>.npy      the arrays of each run
     selections/<i>.npy        (N,) bool, the rows of each selection
     maps/<i>.npy              (N, 2 or 3) float32, the coordinates of each map
 
-There is no pickle in it, and no name in it becomes a path. It is checked as a whole before anything
-is stored. Arrays do not show whether a run was fitted by its settings, so one that was not fitted
-here is stored as imported: under an id made of its arrays, which never takes the place of a fit.
+It contains no pickle, and no name in it becomes a path. The whole file is checked before anything
+is stored. Arrays do not prove that a run was fitted with its settings, so a run that was not
+fitted here is stored as imported: its id depends on its arrays and cannot replace a fit.
 """
 
 import io
@@ -52,9 +52,9 @@ SUFFIX = ".appca"
 FORMAT, VERSION = "appca session", 1
 CONTENTS, MISSING = "session.json", "data/missing.npy"
 SELECTED = "selections/selected.npy"
-_WIDE = ("scores", "active", "inclusion")  # have a value for each component, others one for a row
-MOST_RUNS, MOST_SELECTIONS = 1000, 10_000  # in a file
-MOST_SAID = 200_000  # values in the provenance, and eight more for each column
+_WIDE = ("scores", "active", "inclusion")  # one column per component; others: one value per row
+MOST_RUNS, MOST_SELECTIONS = 1000, 10_000  # per file
+MOST_SAID = 200_000  # number of values in the provenance, plus eight per column
 TASK, NOW = "appca.runs.session:unpack_here", "selected.npy"
 
 
@@ -69,10 +69,10 @@ class _AboutData(Struct):
 
 
 class _Components(Struct):
-    """How components 1, 2, ... K were shown, in which order the arrays are."""
+    """The numbers, names and signs of components, in the order of the arrays."""
 
     names: list[Text]
-    rows: list[Count]  # from 0, that the estimator gave them
+    rows: list[Count]  # indices in the estimator, from 0
     turned: list[Literal[1, -1]]  # signs that were applied to the arrays
 
 
@@ -95,19 +95,19 @@ class _Contents(Struct):
 
 
 class Session(NamedTuple):
-    """The contents of a session file to write."""
+    """The contents to write to a session file."""
 
     dataset: Dataset
     runs: Sequence[Run]  # runs of this data set
     selections: Sequence[SavedSelection] = ()
-    selected: np.ndarray | None = None  # (N,) bool, the rows selected now
+    selected: np.ndarray | None = None  # (N,) bool, current selection
     opened: str | None = None  # id of the run on screen
-    look: Mapping[str, str | float] = {}  # colours, view and settings of the map, as the page has
+    look: Mapping[str, str | float] = {}  # colours, view and map settings of the page
     maps: Sequence[KeptMap] = ()  # maps of its rows
 
 
 class Unpacked(NamedTuple):
-    """The contents of a session file that are now in the stores."""
+    """The contents of a session file after they were stored."""
 
     dataset: str  # digest
     runs: tuple[str, ...]  # ids
@@ -120,10 +120,10 @@ class Unpacked(NamedTuple):
 def pack(session: Session, home: Path | None = None, *, with_data: bool = True) -> bytes:
     """Return a session file, with the components of all runs in the order on screen.
 
-    `home` is that of the runs, by default the user's. A file without the data opens where the data
-    set is stored, or comes with appca.
+    `home` is the home of the runs, by default the user's. A file without data can be opened if the
+    data set is stored there, or built in.
 
-    Raises InputError when a run is of other data, or its arrays cannot be read.
+    Raises InputError if a run belongs to other data, or its arrays cannot be read.
     """
     dataset = session.dataset
     strange = [run.id for run in session.runs if run.config.dataset != dataset.digest]
@@ -146,7 +146,7 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
     if session.selected is not None and session.selected.any():
         members[SELECTED] = session.selected
     members |= {f"maps/{i}.npy": map_.coordinates for i, (_, map_) in enumerate(session.maps)}
-    # the id of a fit, for nothing in a file says whether a run was imported
+    # ids as fits, because a file cannot prove whether a run was imported
     ids = {run.id: run.config.of_import(None).id for run in session.runs}
     contents = {
         "format": FORMAT,
@@ -168,14 +168,14 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
 
 
 def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
-    """Check a session file as a whole, then store its contents below a home folder.
+    """Check a whole session file, then store its contents in a home.
 
-    A data set, a run and the names of its components that are there already stay; a selection of
-    the same name but other rows is stored under another name. `name` is for messages.
+    Existing data sets, runs and component names are kept. A selection with the name of another is
+    stored under a new name. `name` is for messages.
 
-    Raises InputError when it is damaged or no session file, when its data are not those its digest
-    names, or neither in it nor here: nothing has been stored then. When the disk refuses, too;
-    the same file opened again then adds the rest.
+    Raises InputError if the file is damaged or not a session file, or if its data do not match
+    their digest or are missing; then nothing is stored. Also raises if writing fails; opening the
+    file again then adds the rest.
     """
     packed = Packed(name, stream)
     try:
@@ -193,10 +193,10 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         msg = f"“{shortened(name)}” is damaged{why}; save it again."
         raise InputError(msg) from error
     store, stored_as = RunStore(home), dict[str, str]()
-    here = or_none(partial(DatasetStore(home).get, dataset.digest))  # keeps its name and source
+    here = or_none(partial(DatasetStore(home).get, dataset.digest))  # has its own name and source
     digest = DatasetStore(home).put(dataset) if here is None else here.digest
     for about, (config, result, numbering) in zip(contents.runs, runs, strict=True):
-        # a run is stored as imported unless it is the fit that is here
+        # a run is stored as imported unless the same fit exists here
         fit = config.of_import(None)
         is_here = _is_fit(store.get(fit.id), result.fitted)
         place = fit if is_here else fit.of_import(result.fitted.digest())
@@ -213,9 +213,9 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
 
 
 def unpack_apart(name: str, file: Path, home: Path, scratch: Path) -> Unpacked:
-    """Unpack a session file as `unpack`, in another process, whose memory and time are bounded.
+    """Unpack a session file like `unpack`, in another process with bounded memory and time.
 
-    Raises InputError also when the file takes more of either than its size allows.
+    Raises InputError also if the file exceeds the memory or time that its size allows.
     """
 
     def received(place: Path, facts: dict[str, Any]) -> Unpacked:
@@ -231,7 +231,7 @@ def unpack_apart(name: str, file: Path, home: Path, scratch: Path) -> Unpacked:
 def unpack_here(
     files: Sequence[tuple[str, str]], place: Path, _limits: ReadLimits, home: str
 ) -> dict[str, Any]:
-    """Unpack a session file for `unpack_apart`; the rows selected go into a file in `place`."""
+    """Unpack a session file for `unpack_apart`; the selection is written to `place`."""
     ((name, path),) = files
     with Path(path).open("rb") as stream:
         result = unpack(name, stream, Path(home))
@@ -259,7 +259,7 @@ def _contents(packed: Packed) -> _Contents:
 
 
 def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
-    """Return the data set: from the file, from the store, or made again; with the right digest."""
+    """Return the data set with the right digest: from the file, the store, or a built-in source."""
     if weight(about.provenance) > MOST_SAID + 8 * len(about.feature_names or ()):
         msg = f"it has more than {MOST_SAID:,} values for “provenance” of “dataset”"
         raise Misfit(msg)
@@ -318,7 +318,7 @@ def _read_run(
     if not fits or sorted(order) != list(range(K)) or not len(signs) == len(names) == K:
         msg = "a run does not fit the data"
         raise ValueError(msg)
-    back = np.argsort(order)  # to the order of the estimator, by which a fit is recognized
+    back = np.argsort(order)  # back to the order of the estimator, to recognize a fit
     raw = shown.arranged(back.tolist(), np.array(signs)[back].tolist())
     return config, FitResult(raw, info), Numbering(tuple(order), tuple(signs), tuple(names))
 
@@ -332,11 +332,11 @@ def _mask(packed: Packed, dataset: Dataset, member: str) -> np.ndarray:
 
 
 def _is_fit(run: Run | None, fitted: FittedRun) -> bool:
-    """Whether a run has these arrays; 0.0 equals -0.0, which no order on screen keeps."""
+    """Whether a run has these arrays; 0.0 equals -0.0, because flips change the sign of zero."""
     arrays = fitted.to_arrays()
     try:
         stored = run.fitted.to_arrays() if run is not None else {}
-    except InputError:  # they are damaged
+    except InputError:  # damaged arrays
         return False
     return stored.keys() == arrays.keys() and all(
         values.dtype == arrays[name].dtype and np.array_equal(values, arrays[name])

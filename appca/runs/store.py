@@ -1,4 +1,4 @@
-"""The store of runs, names of components, and the check of stored files."""
+"""The store of runs, the names of components, and the check of stored files."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ from appca.storage.files import FILES, OtherFormat, or_none, read_json, write_js
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.words import InputError, reason, refusing, storing
 
-LIVE_RUNS_KEPT = 50  # newest slider runs; older unnamed ones are deleted
+LIVE_RUNS_KEPT = 50  # newest runs from slider moves; older ones are deleted
 ARRAYS = "arrays.npz"
 LABELS = "labels.json"  # names and signs of components
 NAME_LENGTH, _TITLE_LENGTH = 40, 120
@@ -38,8 +38,8 @@ class Run:
     id: str
     config: RunConfig
     info: RunInfo
-    name: str  # shown name; by default made from the settings
-    custom_name: str | None  # the name that somebody gave
+    name: str  # shown name; made from the settings by default
+    custom_name: str | None  # name given by a user
     created: float  # seconds since 1970
     origin: str  # "fit" or "live"
     path: Path
@@ -48,8 +48,8 @@ class Run:
     def fitted(self) -> FittedRun:
         """The model and the description of the rows.
 
-        Raises InputError if the file is damaged, deleted or unreadable now; `is_passing` of the
-        error's cause distinguishes the last case.
+        Raises InputError if the file is damaged, deleted or temporarily unreadable; `is_passing` of
+        the error's cause distinguishes the last case.
         """
         try:
             return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
@@ -65,20 +65,20 @@ class Run:
 
     @property
     def kept(self) -> bool:
-        """Whether it stays until deleted: requested, named, or with components named or flipped."""
+        """Whether it is kept until deleted: requested, named, or with named or flipped parts."""
         return self.origin == "fit" or bool(self.custom_name) or (self.path / LABELS).exists()
 
     @property
     def is_shared(self) -> bool:
-        """Whether it is in a shared home, which is never written."""
+        """Whether it is in a shared home, which is read-only."""
         return self.path.parent.parent in files.homes()
 
 
 class RunStore:
     """Runs below ``<home>/runs/<id>/``, each with ``config.json`` and ``arrays.npz``.
 
-    A run is written to a draft and moved in one step, so a killed process leaves no partial run.
-    Damaged runs are left out of lists; `damaged` says which and why.
+    A run is written as a draft and moved in one step, so a killed process leaves no partial run.
+    Damaged runs are left out of lists; `damaged` explains them.
     """
 
     def __init__(self, home: Path) -> None:
@@ -90,14 +90,14 @@ class RunStore:
         """Store a result; an existing run is kept and becomes the newest.
 
         The default name is made from its settings. Only the newest 50 runs of origin "live" are
-        kept, except those that are `Run.kept`; the other origin is "fit". Raises InputError when
-        the disk refuses.
+        stored, apart from those that are `Run.kept`; the other origin is "fit". Raises InputError
+        if writing fails.
         """
         target = self.folder / config.id
         with storing("The fit", self.folder):
             present = self.renew(config.id, name, origin)
             if present is None:
-                # a damaged run keeps the name that a person gave it
+                # a damaged run keeps its name
                 name = name or (or_none(partial(_read_meta, target)) or {}).get("name")
                 facts = {"config": config.to_dict(), "info": result.info.to_dict()}
                 meta: dict[str, Any] = {"id": config.id, **facts}
@@ -112,9 +112,9 @@ class RunStore:
         return present or _read(target)
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
-        """Make a sound run the newest, perhaps with a new name; None if there is none.
+        """Make an undamaged run the newest, perhaps with a new name; None if there is none.
 
-        If writing fails, it keeps its time and name.
+        If writing fails, the run keeps its time and name.
         """
         run = self.get(run_id)
         if run is None or not _is_sound(run.path):
@@ -130,7 +130,7 @@ class RunStore:
         return or_none(partial(_read, run.path))
 
     def get(self, run_id: str) -> Run | None:
-        """Return one run, also from a shared home; None if absent or damaged.
+        """Return a run, also from a shared home; None if it is missing or damaged.
 
         See `or_none`.
         """
@@ -144,17 +144,17 @@ class RunStore:
         """All readable runs, newest first."""
         runs = []
         for folder in self._folders():
-            with suppress(*_UNREADABLE):  # `damaged` says which and why
+            with suppress(*_UNREADABLE):  # `damaged` explains these
                 runs.append(_read(folder))
         return sorted(runs, key=lambda run: -run.created)
 
     def damaged(self) -> dict[str, str]:
-        """Return one sentence for each run that cannot be read, by its id."""
+        """Return one sentence for each run that cannot be read, by id."""
         sentences = {folder.name: self.damage(folder.name) for folder in self._folders()}
         return {run_id: sentence for run_id, sentence in sentences.items() if sentence}
 
     def damage(self, run_id: str) -> str | None:
-        """Return the sentence about one run; None when it is sound or not there."""
+        """Return the sentence about one run; None if it is undamaged or missing."""
         if not is_id(run_id) or not os.path.lexists(self.folder / run_id):
             return None
         try:
@@ -167,9 +167,9 @@ class RunStore:
         return None
 
     def rename(self, run_id: str, name: str) -> Run:
-        """Give a run a name; an empty one brings back the name made from the settings.
+        """Name a run; an empty text restores the name made from the settings.
 
-        Raises InputError when there is no such run, or the disk refuses.
+        Raises InputError if there is no such run, or writing fails.
         """
         run = self.get(run_id)
         if run is None:
@@ -183,9 +183,9 @@ class RunStore:
             return _read(run.path)
 
     def delete(self, run_id: str) -> None:
-        """Remove a run, even if damaged or absent.
+        """Delete a run, even if damaged or missing.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if it cannot be deleted.
         """
         if not is_id(run_id):
             return
@@ -193,9 +193,9 @@ class RunStore:
             files.discard(self.folder / run_id)
 
     def drop_arrays(self, run_id: str) -> None:
-        """Remove arrays that are damaged, so that the run is fitted again; its names stay.
+        """Delete damaged arrays, so that the run is fitted again; names are kept.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if they cannot be deleted.
         """
         if not is_id(run_id):
             return
@@ -207,11 +207,11 @@ class RunStore:
 
 
 def is_passing(error: BaseException | None) -> bool:
-    """Whether reading failed from lack of memory, file handles or rights, not from the content."""
+    """Whether reading failed for lack of memory, file handles or permission, not by damage."""
     if isinstance(error, FileNotFoundError):
         return False
     if isinstance(error, OSError):
-        # Parsers raise without a number; EINVAL is a seek before the start of the file.
+        # Parsers raise without errno; EINVAL is a seek before the start of a damaged file.
         return error.errno not in (None, errno.EINVAL)
     return isinstance(error, MemoryError)
 
@@ -264,7 +264,7 @@ def _is_sound(folder: Path) -> bool:
 
 
 def remedy(config: RunConfig) -> str:
-    """Return the remedy for damaged arrays."""
+    """Return what to do about damaged arrays, in words."""
     return "fit it again" if config.imported is None else "open the file that it came in again"
 
 
@@ -276,7 +276,7 @@ def title(config: RunConfig) -> str:
     if config.parameters.get("random_state"):
         parts.append(f"seed {config.parameters['random_state']}")
     if config.stopped_at is not None:
-        # iterations of all stages
+        # summed over all stages
         parts.append(f"stopped at step {config.stopped_at}")
     return _marked(", ".join(parts), config) or config.model
 
@@ -315,7 +315,7 @@ def _load(file: Path, _changed: int) -> FittedRun:
 
 JOURNAL = "records.txt"
 JOURNALS = ("grids", "stability", "masked", "models", "quality")
-# folder of a home -> files required in each of its folders
+# folder of a home -> files required in each subfolder
 _NEEDED: dict[str, tuple[str, ...]] = {
     "datasets": ("meta.json",),
     "runs": ("config.json",),
@@ -327,14 +327,14 @@ FOLDERS = (*_NEEDED, "jobs", "uploads")
 
 
 class StoredFinding(NamedTuple):
-    """A file that changed after it was stored."""
+    """A file that was damaged after it was stored."""
 
     file: Path
     why: str
 
 
 def findings(home: Path) -> Iterator[StoredFinding]:
-    """Yield the damaged and missing files of a home; hidden files are not checked."""
+    """Yield the damaged and missing files of a home; hidden files are ignored."""
     for name, needed in _NEEDED.items():
         for place, inside, _ in os.walk(home / name):
             inside[:] = sorted(folder for folder in inside if not folder.startswith("."))
@@ -374,12 +374,12 @@ def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]
                     why = f"has damaged lines ({n_damaged})" if n_damaged else "is empty"
                     msg = f"{name} {why}"
                     raise ValueError(msg)
-        except Exception as error:  # as above
+        except Exception as error:  # parsers raise any exception
             yield StoredFinding(file, reason(error))
 
 
 class Labels(NamedTuple):
-    """Names and signs that a person gave to components."""
+    """Names and signs that a user gave to components."""
 
     names: tuple[str, ...]  # (K,) empty if unnamed
     signs: tuple[int, ...]  # (K,) 1 as fitted, -1 flipped
@@ -400,7 +400,7 @@ def damage(run: Run) -> str | None:
         _read_labels(run, len(run.fitted.components))
     except FileNotFoundError:
         return None
-    except Exception as error:  # as above
+    except Exception as error:  # parsers raise any exception
         return (
             f"{_words(run)} are damaged ({reason(error)}) and left out; name a component again, "
             "which replaces the file."
@@ -409,7 +409,7 @@ def damage(run: Run) -> str | None:
 
 
 def put(run: Run, labels: Labels) -> Labels:
-    """Save names and signs with a `changeable` run. Raises InputError when the disk refuses."""
+    """Store names and signs with a `changeable` run. Raises InputError if writing fails."""
     run = changeable(run, home() / "runs")
     remedy = "free some space, or fit again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):

@@ -1,1 +1,1 @@
-"""Storage on disk: atomic, locked, numbered by format."""
+"""Storage on disk: atomic and locked, with format numbers."""

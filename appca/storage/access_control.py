@@ -1,16 +1,16 @@
-"""Who may reach a server: the addresses it may listen at, its token, and the cookie for it."""
+"""Access control of a server: allowed addresses, its token, and the cookie for the token."""
 
 import hmac
 import ipaddress
 import re
 from collections.abc import Iterable
 
-TOKEN = "APPCA_TOKEN"  # names the variable with the secret of a server
-PROXY = "APPCA_BEHIND_PROXY"  # set where a proxy asks for a login
+TOKEN = "APPCA_TOKEN"  # environment variable with the server's secret
+PROXY = "APPCA_BEHIND_PROXY"  # set if a proxy asks for a login
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is of this machine alone."""
+    """Whether a host name or address is only reachable from this machine."""
     name = host.strip().lower().rstrip(".").strip("[]")
     try:
         return ipaddress.ip_address(name).is_loopback
@@ -19,9 +19,9 @@ def is_loopback(host: str) -> bool:
 
 
 def refusal(address: str | None, hosts: Iterable[str], *, guarded: bool) -> str | None:
-    """Return the reason not to listen at an address; None if it is allowed.
+    """Return the reason to refuse an address to listen at; None if it is allowed.
 
-    `hosts` are the names the server answers to; `guarded` says whether a token or a proxy is there.
+    `hosts` are the names the server answers to; `guarded` says whether there is a token or a proxy.
     """
     if guarded or is_loopback(address or "") or not all(map(is_loopback, hosts)):
         return None
@@ -33,15 +33,15 @@ def refusal(address: str | None, hosts: Iterable[str], *, guarded: bool) -> str 
 
 
 def cookie(secret: str) -> str:
-    """Return the cookie of a browser that had the token, which cannot be made from it."""
+    """Return the cookie for a browser that had the token; the token cannot be derived from it."""
     return hmac.new(secret.encode(), b"cookie", "sha256").hexdigest()[:40]
 
 
 def same(text: str, other: str) -> bool:
-    """Whether two texts are equal, in a time that says nothing of either."""
+    """Whether two texts are equal, in a time that does not depend on them."""
     return hmac.compare_digest(text.encode(errors="replace"), other.encode(errors="replace"))
 
 
 def listed(text: str) -> list[str]:
-    """Return the items of a variable that names several."""
+    """Return the items of an environment variable that lists several."""
     return re.split(r"[\s,]+", text.strip()) if text.strip() else []

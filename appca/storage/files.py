@@ -1,4 +1,4 @@
-"""Files that are never half written: atomic writes, JSON and NPZ with a format number, caches."""
+"""Atomic writes of files, JSON and NPZ with a format number, and caches."""
 
 import contextlib
 import errno
@@ -23,23 +23,23 @@ from appca.storage.packed import as_object
 from appca.words import InputError
 
 _DRAFT = re.compile(r"\.[0-9a-f]{32}(?:-.+)?")
-ASIDE = ".before"  # no leading dot, so that `sweep` does not take it for a draft
-_STALE_SECONDS = 86_400  # older drafts belong to no living process
+ASIDE = ".before"  # no leading dot, so that `sweep` ignores it
+_STALE_SECONDS = 86_400  # older drafts have no living owner
 _TRIES = 10
 
 
 def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
     """Write a file atomically; text becomes UTF-8. May raise OSError.
 
-    If the disk refuses, the old file stays as it was and no draft remains. If `durable`, waits
-    until the file would survive a power failure.
+    If writing fails, the old file is unchanged and no draft remains. If `durable`, the file
+    survives a power failure after the return.
     """
     with growing(path, durable=durable) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 def check_place(path: Path) -> None:
-    """Raise OSError where `write` could not make a file."""
+    """Raise OSError where `write` could not create a file."""
     path.exists()
     with _claimed(path.parent, partial(Path.touch, exist_ok=False)):
         pass
@@ -57,7 +57,7 @@ def growing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 @contextmanager
 def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """Open a new file inside a draft, and flush it to the disk at the end."""
+    """Open a new file inside a draft, and flush it to disk at the end."""
     with path.open("w+b") as file:
         yield file
         file.flush()
@@ -80,10 +80,10 @@ def draft_folder(parent: Path) -> Iterator[Path]:
 def put_folder(
     target: Path, fill: Callable[[Path], object], is_sound: Callable[[Path], bool]
 ) -> None:
-    """Build a draft folder and move it to its path; a sound existing folder stays.
+    """Build a draft folder and move it to its path; an undamaged existing folder is kept.
 
-    `fill` writes the files into the draft. `is_sound` checks the existing folder, which is removed
-    if it fails. May raise OSError.
+    `fill` writes the files into the draft. `is_sound` checks an existing folder, which is removed
+    if the check fails. May raise OSError.
     """
     with draft_folder(target.parent) as draft:
         fill(draft)
@@ -97,14 +97,14 @@ def put_folder(
 def replace_folder(draft: Path, target: Path) -> None:
     """Replace a folder by a finished one.
 
-    The old folder is in `aside` between two renames, where readers look if the path is empty. The
-    next replacement cleans up. If writing fails, the old folder stays; may raise OSError.
+    Between two renames, the old folder is at `aside`, where readers look if the path is empty. The
+    next replacement cleans up. If writing fails, the old folder is kept; may raise OSError.
     """
     before = aside(target)
     with lock.held(target.parent):
-        if before.exists() and not target.exists():  # killed between the renames
+        if before.exists() and not target.exists():  # the process was killed between the renames
             before.rename(target)
-        remove(before)  # killed while it was removed
+        remove(before)  # the process was killed during the removal
         try:
             target.rename(before)
         except FileNotFoundError:
@@ -124,7 +124,7 @@ def aside(target: Path) -> Path:
 
 
 def discard(path: Path) -> None:
-    """Remove a folder in one step, so that nobody sees part of it; it may be absent.
+    """Remove a folder in one step, so that no reader sees part of it; it may be missing.
 
     May raise OSError.
     """
@@ -144,7 +144,7 @@ def remove(path: Path) -> None:
 
 
 def forget(folder: Path, prefix: str) -> None:
-    """Remove folders with this prefix that killed servers left more than a day ago."""
+    """Remove folders with this prefix left more than a day ago by killed servers."""
     for left in folder.glob(f"{prefix}*"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE_SECONDS:
@@ -154,13 +154,13 @@ def forget(folder: Path, prefix: str) -> None:
 def sweep(folder: Path) -> None:
     """Remove the drafts in a folder whose owners have ended.
 
-    Where files cannot be locked, a draft that is older than a day is removed. Drafts are named by a
-    dot and 32 hex digits, perhaps with a file name; other files stay.
+    Where files cannot be locked, drafts older than a day are removed. A draft is named by a dot and
+    32 hex digits, perhaps followed by a file name; other files are kept.
     """
     for draft in folder.glob(".*"):
         if not _DRAFT.fullmatch(draft.name):
             continue
-        # Hold the lock until the draft is gone, or an owner that just made it could lock it.
+        # Hold the lock until the draft is removed; otherwise its creator could lock it.
         with suppress(OSError), lock.opened(draft) as file:
             free = None if file is None else lock.take(file)
             if free or (free is None and time.time() - draft.lstat().st_mtime > _STALE_SECONDS):
@@ -178,7 +178,7 @@ def _claimed(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
         draft = _new_name(folder)
         try:
             make(draft)
-            # Until it is locked, `sweep` may mistake the draft for an abandoned one.
+            # Until the draft is locked, `sweep` may mistake it for an abandoned one.
             with lock.opened(draft) as file:
                 if (file is None or lock.take(file) is not False) and draft.exists():
                     yield draft
@@ -190,23 +190,23 @@ def _claimed(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
 
 FORMAT = 3
 KEY = "format"
-FILES = "files"  # key of the file digests in a folder's description, see `digests`
+FILES = "files"  # key of the file digests in a folder's `meta.json`, see `digests_of`
 Content = TypeVar("Content")
 
 
 class OtherFormat(InputError):
-    """A file is in the format of another version."""
+    """A file has the format of another version."""
 
 
 def numbered(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a description with the number of the format."""
+    """Return metadata with the format number."""
     return {KEY: FORMAT, **facts}
 
 
 def refuse_other_format(what: str, number: object, expected: int | None = None) -> None:
-    """Raise OtherFormat for another format's number, ValueError for an invalid one.
+    """Raise OtherFormat for another format number, ValueError for an invalid one.
 
-    `what` names the file in the sentence, “Fit 1a2b3c4d5e6f”; `expected` is FORMAT by default.
+    `what` names the file in the message, “Fit 1a2b3c4d5e6f”; `expected` is FORMAT by default.
     """
     expected = FORMAT if expected is None else expected
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
@@ -224,7 +224,7 @@ def refuse_other_format(what: str, number: object, expected: int | None = None) 
 
 
 def without_number(what: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a description without its number; raises as `refuse_other_format`."""
+    """Return metadata without the format number; raises as `refuse_other_format`."""
     refuse_other_format(what, facts.get(KEY))
     return {name: value for name, value in facts.items() if name != KEY}
 
@@ -246,7 +246,7 @@ _COMMENT, _HEX = b"appca sha256 ", 64
 
 
 class Damaged(ValueError):
-    """A file changed after it was written."""
+    """A file has changed since it was written."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(f"{file.name} has been changed since it was stored")
@@ -254,38 +254,38 @@ class Damaged(ValueError):
 
 
 def digests_of(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the digests of files, for the description of their folder. May raise OSError."""
+    """Return the digests of files, for the metadata of their folder. May raise OSError."""
     return {name: sha256_of_file(folder / name) for name in names}
 
 
 def check_file(file: Path, digest: str) -> None:
-    """Raise Damaged for a file with another digest, or OSError."""
+    """Raise Damaged for a file with another digest; may raise OSError."""
     if sha256_of_file(file) != digest:
         raise Damaged(file)
 
 
 def seal(stream: BinaryIO) -> None:
-    """Add the digest to an open, just written zip file that has no comment."""
-    stream.seek(-2, os.SEEK_END)  # the last field is the length of the comment
+    """Append a digest to an open zip file that was just written and has no comment."""
+    stream.seek(-2, os.SEEK_END)  # the length of the comment is the last field
     stream.write((len(_COMMENT) + _HEX).to_bytes(2, "little") + _COMMENT)
     stream.flush()
     stream.write(sha256_of_file(Path(stream.name)).encode())
 
 
 def check_sealed(file: Path) -> None:
-    """Raise Damaged for a zip file that differs from the digest that `seal` added."""
+    """Raise Damaged for a zip file that does not match the digest added by `seal`."""
     content = file.read_bytes()
     if not content or content[-_HEX:].decode(errors="replace") != sha256(content[:-_HEX]):
         raise Damaged(file)
 
 
 def line_of(text: str) -> bytes:
-    """Return a line to be appended to a file of lines, with its checksum."""
+    """Return a line with its checksum, to append to a file."""
     return f"{zlib.crc32(text.encode()):08x} {text}\n".encode()
 
 
 def lines_in(content: bytes) -> tuple[list[str], int]:
-    """Return the sound lines of a file that `line_of` made, and the number of damaged lines."""
+    """Return the undamaged lines written by `line_of`, and the number of damaged ones."""
     lines, n_damaged = [], 0
     for line in content.splitlines(keepends=True):
         text = line[9:-1].decode(errors="replace")
@@ -298,7 +298,7 @@ def lines_in(content: bytes) -> tuple[list[str], int]:
 
 DIGEST = "sha256"
 MOST_REMEMBERED = 1 << 14  # folders
-SETTLED_SECONDS = 2.0  # a change sooner than this may leave the modification time unchanged
+SETTLED_SECONDS = 2.0  # two changes within this time may have the same modification time
 Result = TypeVar("Result")
 
 
@@ -325,7 +325,7 @@ def unless_changed(*names: str) -> Callable[[Callable[[Path], Result]], Callable
 
 
 def as_json(facts: Mapping[str, Any]) -> bytes:
-    """Return the content of a JSON file that `read_json` reads."""
+    """Return the content of a JSON file for `read_json`."""
     return _with_digest(numbered(facts))
 
 
@@ -337,14 +337,14 @@ def _with_digest(record: Mapping[str, Any]) -> bytes:
 
 
 def read_json(file: Path, what: str) -> dict[str, Any]:
-    """Return the facts of a JSON file.
+    """Return the content of a JSON file.
 
-    Raises OSError, ValueError, RecursionError, or OtherFormat if another version wrote it.
+    Raises OSError, ValueError, RecursionError, or OtherFormat for a file of another version.
     """
     content = file.read_bytes()
     record = as_object(content.decode())
     has_digest = record.pop(DIGEST, None) is not None
-    if has_digest and _with_digest(record) != content:  # the number may be damaged
+    if has_digest and _with_digest(record) != content:  # the format number may be damaged
         raise Damaged(file)
     facts = without_number(what, record)
     if not has_digest:
@@ -353,9 +353,9 @@ def read_json(file: Path, what: str) -> dict[str, Any]:
 
 
 def write_json(file: Path, facts: Mapping[str, Any], what: str) -> None:
-    """Write facts as a whole file.
+    """Write a JSON file atomically.
 
-    Raises OtherFormat when another version wrote the present file, or OSError.
+    Raises OtherFormat if the existing file is from another version, or OSError.
     """
     keep_other_format(file, what)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -369,14 +369,14 @@ def read_arrays(file: Path) -> dict[str, np.ndarray]:
 
 
 def read_numbered(file: Path, what: str) -> dict[str, np.ndarray]:
-    """Return the arrays that `write_numbered` wrote; fails as `read_arrays`, or by OtherFormat."""
+    """Return the arrays of a `write_numbered` file; raises as `read_arrays`, or OtherFormat."""
     arrays = read_arrays(file)
     refuse_other_format(what, int(arrays.pop(KEY)))
     return arrays
 
 
 def write_numbered(file: Path, arrays: Mapping[str, np.ndarray], what: str) -> None:
-    """Write arrays as a whole NPZ file with its digest; raises as `write_json`."""
+    """Write an NPZ file with its digest atomically; raises as `write_json`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     keep_other_format(file, what)
     with growing(file) as stream:
@@ -390,7 +390,7 @@ def write_arrays(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def keep_other_format(file: Path, what: str) -> None:
-    """Raise OtherFormat if another version wrote a file, because it must not be replaced."""
+    """Raise OtherFormat if a file is from another version, because it must not be replaced."""
     try:
         if file.suffix == ".npz":
             with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
@@ -399,7 +399,7 @@ def keep_other_format(file: Path, what: str) -> None:
             read_json(file, what)
     except OtherFormat:
         raise
-    except Exception:  # absent or damaged
+    except Exception:  # missing or damaged
         return
 
 
@@ -407,7 +407,7 @@ _OF = "of"
 
 
 def read_cached(file: Path) -> dict[str, np.ndarray] | None:
-    """Return the arrays of an NPZ file and note that it was used; None when it cannot be read."""
+    """Return the arrays of an NPZ file and mark it as used; None if it cannot be read."""
     try:
         arrays = read_numbered(file, file.name)
         arrays.pop(_OF, None)
@@ -421,24 +421,24 @@ def read_cached(file: Path) -> dict[str, np.ndarray] | None:
 def write_cached(file: Path, of: str = "", **arrays: np.ndarray) -> None:
     """Write an NPZ file atomically, without pickle.
 
-    It is deleted with its sources `of`: digests of data sets or ids of runs. Raises OtherFormat
-    when a later version wrote the file, or OSError.
+    It is deleted with its sources `of`: digests of data sets or ids of runs. Raises OtherFormat if
+    the existing file is from a later version, or OSError.
     """
     write_numbered(file, {**arrays, _OF: np.array(of)}, file.name)
 
 
 def made_of(file: Path) -> str:
-    """Return the sources of a file; empty if it has none."""
+    """Return the sources of a file; an empty text if there are none."""
     with contextlib.suppress(Exception), np.load(file, allow_pickle=False) as archive:
         return " ".join(str(archive[name]) for name in (_OF, "facts") if name in archive)
     return ""
 
 
 def prune(folder: Path, pattern: str, most_bytes: int, keep: Path | None = None) -> list[Path]:
-    """Delete least recently used files until the others fit; return them, oldest first.
+    """Delete the least recently used files until the rest fits; return them, oldest first.
 
-    `keep` is the file just written; it stays even if it exceeds the limit. Files that are already
-    deleted or cannot be deleted are skipped.
+    `keep` is the file just written; it is kept even if it exceeds the limit. Files that are missing
+    or cannot be deleted are skipped.
     """
     files = []
     for file in folder.glob(pattern):
@@ -462,12 +462,12 @@ SHARED = "APPCA_SHARED"
 
 
 def homes() -> tuple[Path, ...]:
-    """Return the folders listed in the variable, separated as in PATH."""
+    """Return the folders in the environment variable, separated as in PATH."""
     names = filter(None, os.environ.get(SHARED, "").split(os.pathsep))
     return tuple(Path(name).expanduser().absolute() for name in names)
 
 
 def place(kind: str, name: str) -> Path | None:
-    """Return the folder of a data set or a run in the first of these homes that has it."""
+    """Return the folder of a data set or run in the first of these homes that contains it."""
     places = (home / kind / name for home in homes())
     return next((folder for folder in places if folder.is_dir()), None)

@@ -1,4 +1,4 @@
-"""Names made of content: the same settings always get the same id."""
+"""Ids derived from content: equal settings always have the same id."""
 
 import hashlib
 import json
@@ -15,24 +15,24 @@ import numpy as np
 from appca.storage.schema import Misfit, fitted
 from appca.words import InputError, shortened
 
-_MOST = 1 << 63  # bound of whole numbers
-ID_DIGITS = 12  # 48 bits: two of a million settings share an id with probability 0.002
+_MOST = 1 << 63  # limit of integers
+ID_DIGITS = 12  # 48 bits: a collision among a million settings has probability 0.002
 
 
 class Recorded:
-    """Base of frozen dataclasses of settings that are stored and named by their content.
+    """Base of frozen dataclasses of settings that are stored under an id of their content.
 
-    Declare them with ``eq=False``: settings are equal, and hash alike, where their ids are.
+    Declare subclasses with ``eq=False``: settings with equal ids are equal and have equal hashes.
 
-    `later` has the fields that were added later, with the value that keeps the older behaviour.
-    With that value a field is not recorded, so older records keep their ids.
+    `later` has fields that were added later, with the values that preserve older behaviour. A field
+    with that value is not recorded, so older records keep their ids.
     """
 
     later: ClassVar[Mapping[str, object]] = {}
 
     @cached_property
     def id(self) -> str:
-        """Twelve hex digits made of the settings: the same settings have the same id."""
+        """Twelve hex digits computed from the settings."""
         return digest_of(self.to_dict())
 
     def __eq__(self, other: object) -> bool:
@@ -42,7 +42,7 @@ class Recorded:
         return hash(self.id)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able settings, from which `from_dict` makes equal ones."""
+        """Return JSON-able settings, which `from_dict` converts to equal ones."""
         return without(asdict(self), self.later)  # type: ignore[call-overload]
 
     @classmethod
@@ -60,7 +60,7 @@ class Recorded:
 
 
 def without(settings: Mapping[str, Any], later: Mapping[str, object]) -> dict[str, Any]:
-    """Leave out settings added later that have the value that changes nothing."""
+    """Remove settings that were added later and have the value that changes nothing."""
     return {
         name: value
         for name, value in settings.items()
@@ -69,13 +69,13 @@ def without(settings: Mapping[str, Any], later: Mapping[str, object]) -> dict[st
 
 
 def digest_of(settings: object) -> str:
-    """First 12 hex digits of the SHA-256 of JSON-able settings; 1.0 and 1 are the same number."""
+    """First 12 hex digits of the SHA-256 of JSON-able settings; 1.0 and 1 give the same digits."""
     text = json.dumps(_canonical(settings), sort_keys=True, separators=(",", ":"))
     return sha256(text, ID_DIGITS)
 
 
 def sha256(content: str | bytes, digits: int = 64) -> str:
-    """Return the first hex digits of the SHA-256 of bytes, or of a text in UTF-8."""
+    """Return the first hex digits of the SHA-256 of bytes, or of UTF-8 text."""
     data = content.encode() if isinstance(content, str) else content
     return hashlib.sha256(data).hexdigest()[:digits]
 
@@ -87,19 +87,19 @@ def sha256_of_file(path: Path) -> str:
 
 
 def is_id(text: object) -> bool:
-    """Whether a text is an id; other texts of an address must not become paths."""
+    """Whether a text is an id; other texts in an address must not become paths."""
     return _is_hex(text, ID_DIGITS)
 
 
 def is_digest(text: object) -> bool:
-    """Whether it is the name of a data set, a whole SHA-256; see `is_id`."""
+    """Whether it is the digest of a data set, a full SHA-256; see `is_id`."""
     return _is_hex(text, 64)
 
 
 def plain(name: str, value: object) -> Any:
-    """Turn a value into Python's own numbers, texts, lists and dicts, so that it can be recorded.
+    """Convert a value to Python's numbers, texts, lists and dicts, so that it can be recorded.
 
-    Raises InputError for anything else (arrays, functions, NaN), naming the setting.
+    Raises InputError for other values (arrays, functions, NaN), naming the setting.
     """
     if isinstance(value, Mapping):
         return {str(key): plain(str(key), item) for key, item in value.items()}

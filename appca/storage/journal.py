@@ -1,8 +1,8 @@
-"""Journals: folders to which one record is appended for every result of a long computation.
+"""Journals: folders with a file to which each result of a long computation is appended.
 
-A journal is a folder ``<home>/<kind>/<id>/`` with ``config.json``, which says what is computed, and
-``records.txt``, with a line for every record. Every line carries a checksum: a line that was cut
-short or damaged counts as never written. No pickle.
+A journal is a folder ``<home>/<kind>/<id>/`` with ``config.json``, the settings, and
+``records.txt``, one line per record. Every line has a checksum: a truncated or damaged line is
+ignored. There is no pickle.
 """
 
 import json
@@ -15,12 +15,12 @@ from appca.storage.identity import ID_DIGITS, is_id
 from appca.words import storing
 
 RECORDS = "records.txt"
-_BEGUN = "null"  # the first line, which an emptied file lacks
+_BEGUN = "null"  # the first line; missing if the file was emptied
 Record = list[Any]  # numbers, texts and None
 
 
 class JournalStore:
-    """The journals of one kind, in a folder of this name below the home."""
+    """The journals of one kind, in a folder of this name in the home."""
 
     def __init__(self, home: Path, kind: str) -> None:
         self.folder = Path(home) / kind
@@ -44,7 +44,7 @@ class JournalStore:
                 files.write(file, sound)
 
     def append(self, name: str, record: Record) -> None:
-        """Add a record: numbers, texts and None; numbers are restored to the last bit.
+        """Append a record: numbers, texts and None; numbers are restored to the last bit.
 
         Raises InputError when the disk refuses.
         """
@@ -59,7 +59,7 @@ class JournalStore:
                 raise
 
     def records(self, name: str) -> list[Record]:
-        """Return all undamaged records, oldest first; none for an unknown name."""
+        """Return all undamaged records, oldest first; an empty list for an unknown name."""
         try:
             content = (self._checked(name) / RECORDS).read_bytes()
         except (OSError, ValueError):
@@ -67,14 +67,14 @@ class JournalStore:
         return [json.loads(text) for text in lines_in(content)[0] if text != _BEGUN]
 
     def config(self, name: str) -> dict[str, Any] | None:
-        """Return the settings a journal is about, or None when they cannot be read."""
+        """Return the settings of a journal, or None if they cannot be read."""
         try:
             return read_json(self._checked(name) / "config.json", f"Result {name}")
         except (OSError, ValueError, RecursionError):
             return None
 
     def names(self) -> list[str]:
-        """Return the journals on disk, the one last written to first."""
+        """Return the names of the journals on disk, most recently written first."""
         try:
             files = [(file.stat().st_mtime, file) for file in self.folder.glob(f"*/{RECORDS}")]
         except OSError:

@@ -1,6 +1,6 @@
-"""One writer at a time in a folder, among the threads and processes of a machine.
+"""Locks for one writer at a time in a folder, among threads and processes of a machine.
 
-A folder is locked itself, so no lock file is among the stored files.
+The folder itself is locked, so there is no lock file.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows: files are replaced whole, so the last change stays
+except ImportError:  # Windows: writes are atomic, so the last one wins
     fcntl = None  # type: ignore[assignment]
 
 _PATIENCE, _PAUSE = 10.0, 0.005  # seconds
@@ -21,11 +21,11 @@ _mine = threading.local()
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Keep other threads and processes that ask for the same folder out of it.
+    """Lock a folder against other threads and processes that use this function.
 
-    A thread may ask again while it holds the lock. The system releases the lock of a process that
-    ends. Nobody waits for a folder that cannot be locked, nor longer than ten seconds: files are
-    replaced whole, so the last change stays.
+    The lock is reentrant within a thread, and the system releases it when a process ends. If the
+    folder cannot be locked, or not within ten seconds, the caller continues without a lock: writes
+    are atomic, so the last one wins.
     """
     folders = _mine.__dict__.setdefault("folders", set())
     if folder in folders:
@@ -45,7 +45,7 @@ def held(folder: Path) -> Iterator[None]:
 def take(file: int) -> bool | None:
     """Lock an open file or folder until it is closed.
 
-    False where a living process has locked it, None if nothing can be locked.
+    False if another process has locked it, None if it cannot be locked.
     """
     if fcntl is None:
         return None
@@ -59,14 +59,14 @@ def take(file: int) -> bool | None:
 
 
 def is_free(path: Path) -> bool | None:
-    """Whether no living process holds the lock of a file or folder; None if that is unknown."""
+    """Whether no process holds the lock of a file or folder; None if unknown."""
     with opened(path) as file:
         return None if file is None else take(file)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[int | None]:
-    """Open a file or folder to lock it; None if that cannot be."""
+    """Open a file or folder to lock it; None if that is impossible."""
     file = None
     if fcntl is not None:
         with suppress(OSError, ValueError):

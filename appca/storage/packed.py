@@ -1,7 +1,7 @@
-"""A zip of arrays (NPY) and texts (JSON) from a stranger: checked before anything is read.
+"""Untrusted zip files of arrays (NPY) and texts (JSON), checked before any content is read.
 
-An NPZ file is such a zip. Names inside are looked up and never become paths; pickles are refused.
-Pages of mapped arrays are given back here, too.
+An NPZ file is such a zip. Names of members never become paths; pickles are refused. Memory pages of
+mapped arrays are also released here.
 """
 
 import io
@@ -16,27 +16,27 @@ import numpy as np
 
 from appca.words import InputError, is_text, shortened
 
-MOST_BYTES = 1 << 32  # unpacked size of a file
+MOST_BYTES = 1 << 32  # maximum unpacked size of a file
 MOST_MEMBERS = 10_000
-MOST_TEXT = 1 << 26  # bytes of one JSON text, which becomes many small objects
-_RATIO = 50  # to packed bytes; tables of numbers have 2 to 20
-_SMALL, _SMALL_TEXT = 1 << 26, 1 << 23  # bytes that are allowed however small a file is
+MOST_TEXT = 1 << 26  # maximum bytes of a JSON text, which becomes many small objects
+_RATIO = 50  # maximum compression ratio; tables of numbers have 2 to 20
+_SMALL, _SMALL_TEXT = 1 << 26, 1 << 23  # unpacked bytes always allowed
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole or not at all
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # other methods unpack in one step
 
 
 def most_unpacked(packed: int) -> int:
-    """Return how many bytes a file of `packed` bytes may become when it is read."""
+    """Return the maximum unpacked size of a file of `packed` bytes."""
     return max(_SMALL, _RATIO * packed)
 
 
 class Packed:
-    """The members of a zip, read one by one when they are asked for.
+    """The members of a zip, each read when it is needed.
 
-    The stream stays open. Raises InputError when it is no zip, or claims too much.
+    The stream stays open. Raises InputError if it is not a zip, or its declared size is too large.
     """
 
     def __init__(self, name: str, stream: BinaryIO) -> None:
@@ -59,7 +59,7 @@ class Packed:
         if self.n_bytes > most_bytes:
             size, most = self.n_bytes / 1e6, most_bytes / 1e6
             self._refuse(f"unpacks to {size:,.0f} MB, more than {most:,.0f} MB")
-        for item in items:  # names of unread items can be damaged, too
+        for item in items:  # names of unread members can be damaged, too
             try:
                 self._archive.open(item).close()
             except Exception as error:
@@ -70,13 +70,13 @@ class Packed:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the members, in the file's order."""
+        """Names of the members, in file order."""
         return tuple(self._items)
 
     def array(self, member: str) -> np.ndarray:
         """Read one NPY member.
 
-        Raises InputError when it is missing or damaged, or holds objects.
+        Raises InputError if it is missing or damaged, or contains objects.
         """
         item = self._item(member)
         try:
@@ -100,7 +100,7 @@ class Packed:
             self._refuse(f"holds a damaged “{shortened(member)}”", error)
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
-        """Read all NPY members whose names begin with `prefix`; keys are what follows it."""
+        """Read all NPY members whose names begin with `prefix`; keys are the rest of the names."""
         members = {
             member: member.removeprefix(prefix).removesuffix(".npy")
             for member in self._items
@@ -109,9 +109,9 @@ class Packed:
         return {key: self.array(member) for member, key in members.items()}
 
     def json(self, member: str) -> dict[str, Any]:
-        """Read one JSON member, which must be an object.
+        """Read a JSON member, which must be an object.
 
-        Raises InputError when it is not there, damaged, or too long for the size of the file.
+        Raises InputError if it is missing, damaged, or too long for the size of the file.
         """
         item = self._item(member)
         if item.file_size > self._most_text:
@@ -135,7 +135,7 @@ class Packed:
 def as_object(text: str) -> dict[str, Any]:
     """Parse a JSON text that must be an object.
 
-    Raises ValueError when it is something else.
+    Raises ValueError for any other text.
     """
     value = json.loads(text)
     if not isinstance(value, dict):
@@ -150,9 +150,9 @@ def write(
     arrays: Mapping[str, np.ndarray],
     compression: int = zipfile.ZIP_DEFLATED,
 ) -> None:
-    """Write a zip of JSON texts and NPY arrays, which `Packed` reads; same input, same bytes.
+    """Write a zip of JSON texts and NPY arrays for `Packed`; the same input gives the same bytes.
 
-    Members are named with their endings; `compression` is that of `zipfile`.
+    Members are named with their extensions; `compression` is as in `zipfile`.
     """
     with zipfile.ZipFile(stream, "w", compression, compresslevel=1) as archive:
         for member, value in texts.items():
@@ -171,15 +171,15 @@ def _entry(member: str, compression: int) -> zipfile.ZipInfo:
 
 
 def npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Read shape, whether the first index runs fastest, and type; fails as NumPy's parsers can."""
+    """Read shape, whether the order is Fortran's, and dtype; raises as NumPy's parsers."""
     version = np.lib.format.read_magic(stream)
     return _HEADERS.get(version, _HEADERS[2, 0])(stream)
 
 
 def give_back(part: np.ndarray) -> None:
-    """Let the system free the memory pages of some rows; they stay in the file.
+    """Let the system free the memory pages of some rows, which remain in the file.
 
-    Arrays in memory and copies on write stay.
+    Arrays in memory and copy-on-write maps are unaffected.
     """
     base: Any = part
     while base is not None and not isinstance(base, mmap.mmap):
@@ -188,7 +188,7 @@ def give_back(part: np.ndarray) -> None:
         base = base.base if isinstance(base, np.ndarray) else None
     if base is None or not part.flags.c_contiguous or not part.size:
         return
-    if not hasattr(mmap, "MADV_DONTNEED"):  # not on every system
+    if not hasattr(mmap, "MADV_DONTNEED"):  # not available on every system
         return
     begin = part.ctypes.data - np.frombuffer(base, np.uint8).ctypes.data
     first = begin - begin % mmap.PAGESIZE

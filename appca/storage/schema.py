@@ -1,7 +1,7 @@
-"""Types for untrusted input: bounded, and checked as a whole by msgspec.
+"""Types for untrusted input: bounded, and validated completely by msgspec.
 
-The shapes stand beside what they describe; here is what turns a value into one, or into a clause
-that people can read.
+The types are defined with their uses; this module converts values to types, or errors to clauses
+for messages.
 """
 
 import re
@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from appca.words import InputError, shortened
 
-MOST = (1 << 53) - 1  # largest exact integer of JSON
+MOST = (1 << 53) - 1  # largest exact integer in JSON
 Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 NotNegative = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 Count = Annotated[int, Meta(ge=0, le=MOST)]
@@ -40,20 +40,20 @@ _TYPES = {
 }
 _BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
 _SOME = "a value"
-_MOST_KINDS = 3  # listed one by one
+_MOST_KINDS = 3  # maximum number listed
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]|(\[\.\.\.\])")
 
 
 class Misfit(ValueError):
-    """A value has another shape; its message is a clause: “it lacks “k”” or so."""
+    """A value does not match its type; the message is a clause such as “it lacks “k””."""
 
 
 def fitted(shape: Any, value: object, *, from_text: bool = False) -> Any:
-    """Return a value of JSON as a value of a type, with all that is in it checked.
+    """Convert a JSON value to a type, with all its contents validated.
 
-    The shape is a Struct, a dataclass, a named tuple or an annotated type. In an address numbers
-    are written as texts. Raises Misfit, or the InputError of a dataclass that refuses what it is
-    made of.
+    The type is a Struct, a dataclass, a named tuple or an annotated type. With `from_text`, numbers
+    may be texts, as in an address. Raises Misfit, or the InputError of a dataclass with invalid
+    fields.
     """
     try:
         if hasattr(shape, "_field_defaults"):
@@ -66,7 +66,7 @@ def fitted(shape: Any, value: object, *, from_text: bool = False) -> Any:
 
 
 def weight(value: object) -> int:
-    """Return how many values are in a value of JSON; 16 characters of a text count as one, too."""
+    """Return the number of values in a JSON value; 16 characters of text count as one value."""
     total, waiting = 0, [value]
     while waiting:
         part = waiting.pop()
@@ -84,7 +84,7 @@ def _converted(shape: Any, value: object, from_text: bool) -> Any:
 
 @cache
 def _of_tuple(shape: Any) -> Any:
-    """Return the Struct with the fields of a named tuple, which msgspec would write as a list."""
+    """Return a Struct with the fields of a named tuple, which msgspec would encode as a list."""
     defaults = shape._field_defaults
     kinds = shape.__annotations__
     named = [(name, kinds[name]) for name in shape._fields if name not in defaults]
@@ -93,7 +93,7 @@ def _of_tuple(shape: Any) -> Any:
 
 
 def _clause(told: str, record: object) -> str:
-    """Turn msgspec's “Expected `int`, got `str` - at `$.runs[0].k`” into words."""
+    """Convert msgspec's “Expected `int`, got `str` - at `$.runs[0].k`” to words."""
     what, _, path = told.partition(" - at `")
     lacking = re.match(r"Object missing required field `(\w+)`", what)
     if lacking:

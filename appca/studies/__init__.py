@@ -1,1 +1,1 @@
-"""Reproductions of the experiments of the paper: how they are defined, run and stored."""
+"""Reproductions of the paper's experiments: definition, computation and storage."""

@@ -1,4 +1,4 @@
-"""Separation of a brain recording: adaptive PPCA against PPCA, and against a linear model."""
+"""Separation of a brain recording: adaptive PPCA versus PPCA and a linear model."""
 
 import time
 from collections.abc import Sequence
@@ -14,23 +14,23 @@ from appca.studies.fitting import reporting
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, fixed
 
-ERRORS = (  # measure, claim, what the paper has
+ERRORS = (  # measure, claim, the paper's result
     ("rmse", "aPPCA's RMSE over voxels is below that of PPCA with L", "14.1 against 16.5"),
     ("rmse_sd", "Its RMSE is less spread over voxels", "sd 3.0 against 4.8"),
 )
 SIGNIFICANT = 0.05
-SHIFT = 6.0  # seconds by which the negative control moves all events
-TRAINED = 0.8  # share of the voxels that models are fitted to; the others judge them
+SHIFT = 6.0  # shift of all events in the negative control, in seconds
+TRAINED = 0.8  # share of the voxels for training; the others are for testing
 RECORDED, RANDOMISED = "recording", "phases randomised"
 _BINS = 60
 
 
 class Stimulus(NamedTuple):
-    """Time courses that the components are compared with, and the map of the linear model."""
+    """Time courses to compare the components with, and the map of the linear model."""
 
-    raw: np.ndarray  # (T,) events convolved with the response
-    plain: np.ndarray  # (T,) the same without drift, of length 1
-    shifted: np.ndarray  # (T,) the same, SHIFT seconds later
+    raw: np.ndarray  # (T,) events convolved with the blood response
+    plain: np.ndarray  # (T,) the same, detrended, of length 1
+    shifted: np.ndarray  # (T,) the same as `plain`, SHIFT seconds later
     map: brain.Reference
 
 
@@ -38,13 +38,13 @@ class StimulusComponent(NamedTuple):
     """The component that follows the stimulus best, and the errors of its model."""
 
     row: Row
-    values: np.ndarray  # (V,) scores, positive with the stimulus, zero where switched off
+    values: np.ndarray  # (V,) scores, positive with the stimulus, zero if not used
     course: np.ndarray  # (T,) of length 1
-    errors: np.ndarray  # (V,) root mean square error of each voxel
+    errors: np.ndarray  # (V,) root mean square error per voxel
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Separate a named recording; one fit after the other, as two would double the memory."""
+    """Separate a named recording, one fit at a time, because two would need twice the memory."""
     report("reading the recording", 0.0)
     return separate(load(options["recording"]), options, report)
 
@@ -52,8 +52,8 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     """Fit all models to a recording and to its control, and compare them.
 
-    Events of the options replace the recording's. Raises InputError for events outside of it, or
-    when K and L do not suit it.
+    Events in the options replace the recording's. Raises InputError for events outside it, or if K
+    and L do not suit it.
     """
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.ppca import PPCA
@@ -111,7 +111,7 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
 
 
 def _stimulus(recording: Recording) -> Stimulus | None:
-    """Make the expected time courses and their map; None without events."""
+    """Compute the expected time courses and their map; None without events."""
     if not recording.events:
         return None
     size = recording.series.shape[1], recording.repetition
@@ -133,7 +133,7 @@ def _judged(
     *,
     with_map: bool,
 ) -> StimulusComponent:
-    """Fit a model to the first of two parts and describe its component of the stimulus, or 1."""
+    """Fit a model to the first of two parts; describe its stimulus component, or component 1."""
     began = time.perf_counter()
     model.fit(series[parts[0]])
     seconds = time.perf_counter() - began
@@ -163,7 +163,7 @@ def _judged(
 def _maps(
     recording: Recording, stimulus: Stimulus | None, shown: dict[str, StimulusComponent]
 ) -> dict[str, np.ndarray]:
-    """Return the arrays of figures and exports, each named for its model."""
+    """Return the arrays for figures and exports, each named after its model."""
     most = max(float(np.quantile(map_.errors, 0.999)) for map_ in shown.values())
     edges = np.linspace(0.0, most, _BINS + 1)
     arrays = {"mask": recording.mask, "affine": recording.affine, "signal": recording.signal}
@@ -180,7 +180,7 @@ def _maps(
 
 
 def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
-    """Judge by rows of aPPCA, PPCA (L) and PPCA (K) for each pair of sizes, the control last."""
+    """Judge by the rows of aPPCA, PPCA (L) and PPCA (K) for each pair of sizes, control last."""
     (appca, small, large), control = rows[:3], rows[-3:]
     made = []
     for name, claim, paper in ERRORS:
@@ -189,7 +189,7 @@ def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
             f"{appca[name]:.3f} against {small[name]:.3f}, {ratio:.3f} times (phases random, where "
             f"nothing is shared: {chance:.3f}); PPCA with {large['K']}: {large[name]:.3f}"
         )
-        # The choice of L of K alone lowers the error of anything, as it does with random phases.
+        # The choice of L out of K alone lowers any error, even with random phases.
         number = (f"{appca[name]:.2f}", f"error, PPCA {small['K']}: {small[name]:.2f}")
         number = number if name == "rmse" else ("", "")
         made.append(checked(claim, measured, [ratio < 1, ratio < chance], paper, number))
@@ -219,7 +219,7 @@ def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
 
 
 def titles_of(outcome: Outcome) -> dict[str, str]:
-    """Name the models whose maps are kept, by their key."""
+    """Return the titles of the models with stored maps, by key."""
     appca, small, large = outcome.tables["fmri"][:3]
     return {
         "appca": f"aPPCA, K = {appca['K']}, L = {appca['L']}",

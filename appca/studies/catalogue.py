@@ -1,4 +1,4 @@
-"""The experiments in the paper's order, and their results that come with the package."""
+"""The experiments in the paper's order, and the results shipped with the package."""
 
 from functools import cache
 
@@ -21,7 +21,7 @@ STUDIES: dict[str, Study] = {
 def study_of(name: str) -> Study:
     """Return an experiment by its name.
 
-    Raises InputError when there is none of that name.
+    Raises InputError for an unknown name.
     """
     if name not in STUDIES:
         error = unknown("experiment", name, STUDIES)
@@ -31,5 +31,5 @@ def study_of(name: str) -> Study:
 
 @cache
 def shipped() -> dict[str, Stored]:
-    """Return the results that come with the package by experiment."""
+    """Return the shipped results by experiment."""
     return {result.study: result for result in ShippedResults().list() if result.study in STUDIES}

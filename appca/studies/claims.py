@@ -1,4 +1,4 @@
-"""Claims of the paper beside the measurements that decide on them."""
+"""Claims of the paper, with the measurements that test them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
@@ -8,18 +8,18 @@ HEADINGS = ("The paper says", "Its number", "Measured here", "Holds")
 
 
 class Claim(NamedTuple):
-    """One claim of the paper beside the measurement that decides on it."""
+    """A claim of the paper, with the measurement that tests it."""
 
     claim: str  # a short sentence
-    paper: str  # its number; empty if it gives none
+    paper: str  # the paper's number; empty if it gives none
     measured: str
     holds: Holds
-    value: str = ""  # the most telling number, for a card: "92%"
-    caption: str = ""  # its meaning: "on their own plane"
+    value: str = ""  # the most informative number, for a card: "92%"
+    caption: str = ""  # meaning of the number: "on their own plane"
 
 
 def headings(claims: Sequence[Claim]) -> dict[str, str]:
-    """Return field and heading of each column; numbers of the paper only where there are any."""
+    """Return field and heading of each column; without the paper's numbers if there are none."""
     titles = zip(Claim._fields, HEADINGS, strict=False)
     return {name: title for name, title in titles if any(getattr(c, name) for c in claims)}
 
@@ -31,14 +31,14 @@ def checked(
     paper: str = "",
     number: tuple[str, str] = ("", ""),
 ) -> Claim:
-    """Judge a claim: "yes" if all tests hold, "no" if none does, "not tested" without any."""
+    """Judge a claim: "yes" if all tests pass, "no" if none does, "not tested" without tests."""
     passed = list(tests)
     holds: Holds = "yes" if all(passed) else "partly" if any(passed) else "no"
     return Claim(claim, paper, measured, holds if passed else "not tested", *number)
 
 
 def verdict(claims: Sequence[Claim]) -> Holds:
-    """Judge an experiment by its claims: "yes" if all that were tested hold, "no" if none does."""
+    """Judge an experiment by its tested claims: "yes" if all hold, "no" if none does."""
     holds = {claim.holds for claim in claims} - {"not tested"}
     if len(holds) == 1:
         return holds.pop()
@@ -46,10 +46,10 @@ def verdict(claims: Sequence[Claim]) -> Holds:
 
 
 def share(tests: Sequence[bool]) -> str:
-    """Count the tests that hold: "3 of 5"."""
+    """Count the passed tests: "3 of 5"."""
     return f"{sum(tests)} of {len(tests)}"
 
 
 def span(values: Sequence[float], form: str = ".2f") -> str:
-    """Write the least and the largest value: "1.20 to 3.45"."""
+    """Format the smallest and the largest value: "1.20 to 3.45"."""
     return " to ".join(dict.fromkeys(format(edge(values), form) for edge in (min, max)))

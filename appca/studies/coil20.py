@@ -1,4 +1,4 @@
-"""Figures 8 to 10: COIL-20 by PCA, in the subspaces of aPPCA, by UMAP, and similar objects."""
+"""Figures 8 to 10: COIL-20 by PCA, aPPCA's subspaces and UMAP, and similar objects."""
 
 import tempfile
 from pathlib import Path
@@ -18,11 +18,11 @@ from appca.studies.fitting import PanelFit, crowded_panels, fit, images_of, pane
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import fixed
 
-LIT = 32  # grey levels; darker pixels are ground
-STRONG = 0.3  # |r| from which a component counts as the width
-MANY = 0.25  # share of the objects from which the map counts as lacking likeness
-SHOWN, IMAGES = 12, 12  # groups drawn, and images of each
-# What the paper names, by the numbers of COIL-20.
+LIT = 32  # grey levels; darker pixels are background
+STRONG = 0.3  # minimum |r| of a component that represents the width
+MANY = 0.25  # minimum share of objects for the claim that the map lacks similarity
+SHOWN, IMAGES = 12, 12  # number of groups drawn, and of images in each
+# Objects that the paper names, by their numbers in COIL-20.
 NAMED = {
     "The cat and a bottle": ({"4"}, {"8", "16"}),
     "The duck and a wooden part": ({"1"}, {"2", "7", "11"}),
@@ -30,14 +30,14 @@ NAMED = {
 
 
 def opened(report: Report) -> tuple[Dataset, np.ndarray, list[str], np.ndarray]:
-    """Images, rows between 0 and 1, names of the objects and each row's place among them."""
+    """Images, rows between 0 and 1, object names, and each row's index into the names."""
     report("opening COIL-20", 0.0)
     dataset = load("coil20")
     return dataset, dataset.X.astype(np.float64) / 255.0, *categories(dataset.labels["object"])
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Fit, measure crowding against PCA, and the width along every component."""
+    """Fit, compare the crowding with PCA's, and correlate every component with the width."""
     dataset, Y, names, codes = opened(report)
     fitted = fit(Y, options, report, 0.2, 0.6)
     report("comparing neighbours", 0.7)
@@ -48,9 +48,9 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def width(images: np.ndarray) -> np.ndarray:
-    """Width (N,) of the lit part of uint8 images (N, h, w), as a share of the image's.
+    """Width (N,) of the lit part of uint8 images (N, h, w), relative to the image's width.
 
-    From the first lit column to the last.
+    It is measured from the first to the last lit column.
     """
     lit: np.ndarray = np.any(images >= LIT, axis=1)
     first, last = lit.argmax(axis=1), lit.shape[1] - lit[:, ::-1].argmax(axis=1)
@@ -58,7 +58,7 @@ def width(images: np.ndarray) -> np.ndarray:
 
 
 def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
-    """Correlation of each component's scores with the width, over the rows that use it."""
+    """Correlations of each component's scores with the width, over the rows that use it."""
 
     def correlation(a: np.ndarray, b: np.ndarray) -> float | None:
         varies = len(a) >= 3 and np.ptp(a) and np.ptp(b)
@@ -67,7 +67,7 @@ def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]
     table: list[Row] = []
     for k, used in enumerate(fitted.active.T):
         score, wide = fitted.scores[used, k], values[used]
-        # Views of one object are not independent; their means are nearly so.
+        # Views of one object are not independent, but objects' means nearly are.
         objects, of = np.unique(codes[used], return_inverse=True)
         means = [np.bincount(of, value) / np.bincount(of) for value in (score, wide)]
         low = score <= np.median(score)
@@ -80,7 +80,7 @@ def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]
 
 
 def width_claim(wide: list[Row]) -> Claim:
-    """Judge by |r| of component 2; another one holds in part, as their order is arbitrary."""
+    """Judge by |r| of component 2; another one holds in part, because the order is arbitrary."""
     strength = {row["component"]: abs(row["correlation"] or 0.0) for row in wide}
     second, most = strength.get(2, 0.0), max(wide, key=lambda row: strength[row["component"]])
     measured = (
@@ -118,11 +118,11 @@ STUDY = Study(
 
 
 def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """Colour (N, 3) of every row by its projection, uint8: near rows of a panel look alike.
+    """Colour (N, 3) of every row by its projection, uint8: near rows of a panel look similar.
 
-    Channel j (red, green, blue) is the score of the row's j-th active component, components in
-    ascending order, scaled by its rank among all rows to 0.01 .. 0.99; from the fourth on they do
-    not enter the colour. `scores` and `active` are (N, K).
+    Channel j (red, green, blue) is the score on the row's j-th active component, components in
+    ascending order, as a rank among all rows, scaled to 0.01 .. 0.99. A fourth and further
+    components do not affect the colour. `scores` and `active` are (N, K).
     """
     from scipy.stats import rankdata
 
@@ -139,7 +139,7 @@ def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
 
 
 def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Lay out by UMAP, fit aPPCA, and find each object's nearest other object in both."""
+    """Embed by UMAP, fit aPPCA, and find each object's nearest other object in both."""
     dataset, Y, names, codes = opened(report)
     fitted = fit(Y, options, report, 0.05, 0.2)
     how = {"n_neighbors": options["n_neighbors"], "random_state": options["seed"]}
@@ -152,7 +152,7 @@ def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
     principal = principal_scores(Y, 3)[0]
     of_appca = fitted.components, fitted.scores, fitted.active
     neighbours = {"appca": nearest_classes(*of_appca, codes, names)}
-    for key, E in (("umap", layout), ("pca", principal), ("pixels", Y)):  # one picture of all rows
+    for key, E in (("umap", layout), ("pca", principal), ("pixels", Y)):  # pictures of all rows
         picture = np.eye(E.shape[1]), E, np.ones(E.shape, dtype=bool)
         neighbours[key] = nearest_classes(*picture, codes, names)
     rows: list[Row] = [{"object": name} for name in names]
@@ -167,7 +167,7 @@ def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def umap_claims(rows: list[Row]) -> list[Claim]:
-    """Judge by each object's nearest other object: by aPPCA, on the map, and in the pixels."""
+    """Judge by each object's nearest other object: in aPPCA, on the map, and in the pixels."""
     n, differs = len(rows), sum(row["appca"] != row["umap"] for row in rows)
     appca, umap, pca = (
         sum(r[key] == r["pixels"] for r in rows) for key in ("appca", "umap", "pca")
@@ -218,7 +218,7 @@ UMAP = Study(
 
 
 def run_similar(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Fit, group the projections inside each subspace, and count what objects they join."""
+    """Fit, cluster the projections in each subspace, and count the objects that groups join."""
     _, Y, names, codes = opened(report)
     fitted = fit(Y, options, report, 0.2, 0.5)
     report("grouping similar images", 0.6)
@@ -243,7 +243,7 @@ def run_similar(options: Options, report: Report, processes: int = 1) -> Outcome
 
 
 def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndarray:
-    """Rows of a group, nearest its middle, taken from its objects in turn, object by object."""
+    """Rows of a group, nearest its centre, taken from its objects in turn."""
     of_rows = codes[group.rows]
     turn = np.array([(of_rows[:place] == code).sum() for place, code in enumerate(of_rows)])
     taken = np.lexsort((of_rows, turn))[:most]
@@ -251,7 +251,7 @@ def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndar
 
 
 def similar_claims(mixtures: list[Mixture], names: list[str]) -> list[Claim]:
-    """Judge by whether any group joins different objects, and the pairs that the paper names."""
+    """Judge by whether any group joins different objects, and by the pairs the paper names."""
     joined = [{names[c] for c in mixed.joined} for mixed in mixtures]
     several, pairs = [len(group) > 1 for group in joined], len(joined_pairs(mixtures))
     measured = f"{share(several)} groups join several objects, {pairs} different pairs"

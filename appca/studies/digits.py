@@ -1,4 +1,4 @@
-"""Figures 5 to 7: handwritten digits behind an autoencoder, and factors that odd digits share."""
+"""Figures 5 to 7: handwritten digits encoded by an autoencoder; factors shared by odd digits."""
 
 from functools import partial
 from itertools import combinations_with_replacement
@@ -17,9 +17,9 @@ from appca.studies.fitting import PanelFit, crowded_panels, fit, images_of, pane
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, fixed, minus, naming_extra
 
-HIDDEN = 400  # H, the width of the layer between
-BATCH, RATE = 128, 1e-3  # rows of one step of Adam, fewer of small data; and its size
-REPORT_EVERY = 25  # steps
+HIDDEN = 400  # H, the width of the hidden layers
+BATCH, RATE = 128, 1e-3  # maximum rows per step of Adam, and its step size
+REPORT_EVERY = 25  # in steps
 Layer = tuple[Any, Any]  # weights (n, m) and biases (m,)
 
 
@@ -41,9 +41,9 @@ def applied(layer: Layer, X: Any) -> Any:
 
 @naming_extra()
 def train(X: np.ndarray, dimensions: int, epochs: int, seed: int, report: Report) -> Networks:
-    """Train both networks on rows X (N, D), float32 between 0 and 1.
+    """Train encoder and decoder on rows X (N, D), float32 between 0 and 1.
 
-    Raises InputError when JAX or optax is missing, or the training diverges.
+    Raises InputError if JAX or optax is missing, or the training diverges.
     """
     import jax
     import optax
@@ -79,7 +79,7 @@ def train(X: np.ndarray, dimensions: int, epochs: int, seed: int, report: Report
 
 
 def hidden(xp: Any, networks: Networks, X: Any) -> Any:
-    """Hidden layer (N, H) of the encoder; `xp` is NumPy, or JAX's NumPy while training."""
+    """Hidden layer (N, H) of the encoder; `xp` is NumPy, or JAX's NumPy in training."""
     return xp.maximum(applied(networks.inward, X - networks.shift), 0)
 
 
@@ -89,7 +89,7 @@ def encode(networks: Networks, X: np.ndarray) -> np.ndarray:
 
 
 def start(rng: np.random.Generator, X: np.ndarray, dimensions: int) -> Networks:
-    """Weights of Glorot and Bengio (2010); the decoder begins at the mean of the data."""
+    """Return weights by Glorot and Bengio (2010); the decoder starts at the mean of the data."""
     D = X.shape[1]
 
     def drawn(wide: int, narrow: int) -> Layer:
@@ -106,10 +106,10 @@ def start(rng: np.random.Generator, X: np.ndarray, dimensions: int) -> Networks:
 
 
 def negative_bound(xp: Any, networks: Networks, X: Any, noise: Any) -> Any:
-    """Negative evidence lower bound per row, in nats, with one draw of each row's code.
+    """Negative evidence lower bound per row, in nats, with one sampled code per row.
 
-    Of rows X (m, D), by standard normal noise (m, d); `xp` is NumPy, or JAX's NumPy. A grey value x
-    counts as a coin that shows 1 with probability x.
+    Rows are X (m, D), `noise` (m, d) is standard normal; `xp` is NumPy, or JAX's NumPy in training.
+    A grey value x is the probability of 1 in a Bernoulli distribution.
     """
     inner = hidden(xp, networks, X)
     mean, log_variance = applied(networks.code, inner), applied(networks.spread, inner)
@@ -125,7 +125,7 @@ class Digits(NamedTuple):
 
     images: np.ndarray  # (N, 28, 28) uint8
     names: list[str]  # digit names
-    codes: np.ndarray  # (N,) into the names
+    codes: np.ndarray  # (N,) indices of names
     Y: np.ndarray  # (N, d) codes of the autoencoder
 
 
@@ -152,7 +152,7 @@ def fitted_digits(options: Options, report: Report) -> tuple[Digits, PanelFit]:
 
 
 def measures(digits: Digits) -> dict[str, np.ndarray]:
-    """Ink mass in pixels, slant in degrees and its size, one value a digit."""
+    """Ink mass in pixels, slant in degrees, and absolute slant, one value per digit."""
     ink = digits.images.sum(axis=(1, 2), dtype=np.float64) / 255.0  # fully lit pixels
     leaning = components.slant(digits.images)
     sizes = np.abs(leaning)
@@ -160,7 +160,7 @@ def measures(digits: Digits) -> dict[str, np.ndarray]:
 
 
 def effects(digits: Digits, fitted: PanelFit) -> list[Row]:
-    """Each measure in each subspace against all other digits, also within the classes."""
+    """Differences of each measure between each subspace and the rest, also within classes."""
     rows: list[Row] = []
     for name, values in measures(digits).items():
         means = np.bincount(digits.codes, weights=values) / np.bincount(digits.codes).clip(1)
@@ -179,7 +179,7 @@ def effects(digits: Digits, fitted: PanelFit) -> list[Row]:
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Train, fit, and compare the crowding of every subspace with PCA's."""
+    """Train, fit, and compare the crowding of every subspace with PCA."""
     digits, fitted = fitted_digits(options, report)
     report("comparing neighbours", 0.95)
     how = {"n_neighbors": options["n_neighbors"], "random_state": options["seed"]}
@@ -211,10 +211,10 @@ STUDY = Study(
 
 
 ODD = ["1", "3", "5", "7", "9"]
-NAMED = (("1", "7"), ("5", "9"))  # pairs that the paper says share much
+NAMED = (("1", "7"), ("5", "9"))  # pairs that, by the paper, share many factors
 SHUFFLES = 200  # label shuffles for the null of the grid
-FEW_PATHS = 4  # paths of likelihood-only sums
-FAR, FIRST = 3.0, 3  # standard deviations of chance and rank of a pair that shares much
+FEW_PATHS = 4  # importance paths; few, because only supports are used
+FAR, FIRST = 3.0, 3  # minimum deviations from chance, maximum rank: limits for the named pairs
 
 
 def run_sharing(options: Options, report: Report, processes: int = 1) -> Outcome:
@@ -240,11 +240,11 @@ def run_sharing(options: Options, report: Report, processes: int = 1) -> Outcome
 def shared_factors(
     active: np.ndarray, codes: np.ndarray, names: list[str], seed: int = 0
 ) -> Outcome:
-    """Make grid, popularity and claims of the allocation (N, K)."""
+    """Compute grid, popularity and claims from the allocation (N, K)."""
     n, rng = len(names), np.random.default_rng(seed)
     shares = components.sharing(active, codes, n)
     shuffled = (rng.permutation(codes) for _ in range(SHUFFLES))
-    # null of the grid, labels permuted
+    # null distribution of the grid, from permuted labels
     chance = np.std([components.sharing(active, each, n).shared for each in shuffled], axis=0)
     far = (shares.shared - shares.overall) / np.maximum(chance, 1e-12)
     grid = shares.shared / np.nanmax(shares.shared)
@@ -269,7 +269,7 @@ def shared_factors(
 
 
 def sharing_claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> list[Claim]:
-    """Judge digits by their largest share, the pairs of the paper by rank and by chance."""
+    """Judge digits by their largest share, and the paper's pairs by rank and chance."""
     shared = {(row["digit"], row["other"]): row["shared"] for row in rows}
     far = {(row["digit"], row["other"]): row["deviation"] for row in rows}
     same = {digit: shared[digit, digit] for digit, other in shared if digit == other}
@@ -325,11 +325,11 @@ SHARING = Study(
 
 
 COLUMNS, LINES = 20, 4
-CLEAR, SLIGHT = 0.5, 0.2  # standard deviations that differ, and partly, as for Cohen's d
+CLEAR, SLIGHT = 0.5, 0.2  # Cohen's d from which groups differ clearly, or partly
 
 
 def run_strokes(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Train, fit, draw members at random, and measure ink and slant in every subspace."""
+    """Train, fit, sample members, and measure ink and slant in every subspace."""
     digits, fitted = fitted_digits(options, report)
     rows = effects(digits, fitted)
     rng = np.random.default_rng(options["seed"])

@@ -1,7 +1,7 @@
-"""Shared parts of experiments: pieces of work on processes, aPPCA and its subspaces, images.
+"""Shared parts of experiments: parallel work, aPPCA and its subspaces, images.
 
-A piece of work is a function ``module:name`` of (spec, tick) that returns JSON-able rows. Further
-processes are ``python -m appca.studies.fitting``; a parent that is told to stop kills them at once.
+A piece of work is a function ``module:name`` of (spec, tick) that returns JSON-able rows. Extra
+processes run ``python -m appca.studies.fitting``; a parent that is stopped kills them at once.
 """
 
 import sys
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from appca.models.loop import Callback, Progress
     from appca.plots.studies import Scatter
 
-Spec = dict[str, Any]  # a piece of work, as in JSON
+Spec = dict[str, Any]  # description of a piece of work, as JSON
 COMMAND = (sys.executable, "-m", "appca.studies.fitting")
 WAIT = 0.1
-CLEARLY = 0.01  # accuracy
+CLEARLY = 0.01  # difference in accuracy
 
 
 def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> list[Row]:
-    """Do all pieces, in this process if `processes` is 1, and return their rows in order.
+    """Run all pieces, in this process if `processes` is 1, and return their rows in order.
 
-    `report` gets (stage, share of all); an exception from it ends everything. Raises InputError
-    when a piece refuses, or a process dies.
+    `report` gets (stage, fraction of all work); an exception from it stops all work. Raises
+    InputError if a piece raises it, or a process dies.
     """
     n = len(specs)
     if min(processes, n) < 2:
@@ -73,7 +73,7 @@ def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> l
             while pending:
                 done, pending = wait(pending, WAIT, FIRST_EXCEPTION)
                 for future in done:
-                    future.result()  # raises what a piece raised
+                    future.result()  # raises exceptions of a piece
                 report(news[0], sum(shares) / n)
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
@@ -95,11 +95,11 @@ def _answer(task: Spec, tell: Tell) -> dict[str, Any]:
 
 
 def reporting(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
-    """Report every iteration of a fit, between two shares; an exception ends the fit."""
+    """Report every iteration of a fit, between two fractions; an exception ends the fit."""
 
     def callback(progress: "Progress") -> None:
         share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
-        share *= not progress.stage.startswith("screening")  # or the bar begins again with each
+        share *= not progress.stage.startswith("screening")  # screening would restart the bar
         report(stage, start + (end - start) * share)
 
     report(stage, start)
@@ -115,14 +115,14 @@ class PanelFit(NamedTuple):
 
     @property
     def subspaces(self) -> list[Subspace]:
-        """The used subspaces, in the order of their components."""
+        """The used subspaces, ordered by their components."""
         return sorted(ranked(self.active), key=lambda subspace: subspace.components)
 
 
 def fit(
     Y: np.ndarray, options: Options, report: Report, start: float = 0.0, end: float = 1.0
 ) -> PanelFit:
-    """Fit aPPCA by EM to Y (N, D); `report` gets shares from `start` to `end`."""
+    """Fit aPPCA by EM to Y (N, D); `report` gets fractions from `start` to `end`."""
     from appca.models.adaptive_ppca import AdaptivePPCA
 
     callback = reporting("fitting aPPCA", report, start, end)
@@ -140,10 +140,10 @@ def panels(
     whole: str,
     images: np.ndarray | None = None,
 ) -> "list[Scatter]":
-    """Draw each subspace by its first and last component, and all rows, called `whole`, by PCA.
+    """Draw each subspace by its first and last component, and all rows by PCA, titled `whole`.
 
-    `named` makes a panel's title of the subspace's and its number of rows. The arrays are scores
-    and active (N, K) and pca (N, 2); `codes` (N,) are the classes, images (N, h, w) are drawn.
+    `named` returns a panel's title from the subspace's name and row count. The arrays are scores
+    and active (N, K) and pca (N, 2); `codes` (N,) are classes; images (N, h, w), if any, are drawn.
     """
     fitted, drawn = PanelFit(arrays["scores"], arrays["active"], np.empty(0)), []
     contents = [
@@ -161,9 +161,9 @@ def panels(
 def crowded_panels(
     Y: np.ndarray, fitted: PanelFit, codes: np.ndarray, names: list[str], **how: int
 ) -> tuple[list[Row], dict[str, np.ndarray], Claim]:
-    """Return a line per panel, k-NN accuracy in it and of the same rows in PCA; arrays; the claim.
+    """Return a line per panel (k-NN accuracy in it, and of its rows in PCA), arrays, and a claim.
 
-    `how` are settings of `crowding`; the arrays are those that figures of the panels are made of.
+    `how` are settings of `crowding`; the arrays are those that `panels` draws.
     """
     principal, _ = principal_scores(Y, 2)
     crowdings = crowding(fitted.scores, fitted.active, principal, codes, **how)
@@ -180,7 +180,7 @@ def crowded_panels(
 
 
 def crowding_claim(rows: list[Row]) -> Claim:
-    """Judge whether panels keep classes apart better than PCA; in part if only by fewer rows."""
+    """Judge if panels separate classes better than PCA; in part if only because of fewer rows."""
     weights = [row["rows"] for row in rows]
     panel, same, whole = (
         float(np.average([row[name] for row in rows], weights=weights))
@@ -197,12 +197,12 @@ def crowding_claim(rows: list[Row]) -> Claim:
 
 
 def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
-    """Return images (m, h, w) of rows of the "mnist" or "coil20" if they are here, or None."""
+    """Return images (m, h, w) of rows of "mnist" or "coil20" if they are present, or None."""
     if not are_here(source):
         return None
     try:
         copy = _opened(source, str(folder_of_files()))
-    except InputError:  # damaged: draw without images
+    except InputError:  # damaged files
         return None
     return copy.images(rows) if rows.max(initial=-1) < copy.n_rows else None
 

@@ -1,4 +1,4 @@
-"""Results of experiments for people: on the command line, as files, as a page and in Markdown."""
+"""Results of experiments on the command line, as files, as a page and in Markdown."""
 
 import os
 import time
@@ -19,8 +19,8 @@ from appca.words import OTHER, InputError, duration, refusing
 
 MOST_PROCESSES = 2
 REPORT = "report.html"
-MOST_ROWS = 60  # shown rows; the CSV has all
-RESULTS = "../appca/studies/results"  # seen from docs/
+MOST_ROWS = 60  # number of rows shown; the CSV has all
+RESULTS = "../appca/studies/results"  # relative to docs/
 HEAD = """# Reproducing the paper
 
 Every table and figure of A. Farooq, Y. P. Raykov, P. Raykov and M. A. Little, *Controlling for
@@ -36,12 +36,12 @@ writes this page from the results that come with the package; a test fails when 
 
 
 class ReportEntry(NamedTuple):
-    """One experiment of a report: its outcome, or why there is none."""
+    """An experiment in a report: its outcome, or the reason why there is none."""
 
     study: Study
     options: Options
     outcome: Outcome | None
-    note: str  # date of the computation, or the reason why there is none
+    note: str  # date of the computation, or the reason why there is no outcome
 
 
 def paper(
@@ -53,10 +53,10 @@ def paper(
     say: Callable[[str], None],
     report: Report,
 ) -> None:
-    """Compute experiments one after the other, all of them if none is named.
+    """Compute experiments one after the other, or all if `names` is empty.
 
     `changes` are options that differ from those of the size. `store` keeps the results; the folder
-    `out` receives CSV and HTML. `say` gets the printed answer, `report` (stage, share done). Raises
+    `out` receives CSV and HTML. `say` gets the printed lines, `report` (stage, fraction). Raises
     InputError for an unknown name or option, before anything is computed.
     """
     named = [study_of(name) for name in names or STUDIES]
@@ -73,7 +73,7 @@ def paper(
         began = time.perf_counter()
         try:
             outcome = study.run(options, report, min(MOST_PROCESSES, os.cpu_count() or 1))
-        except InputError as error:  # the other experiments may have their data
+        except InputError as error:  # the data of other experiments may be present
             results.append(ReportEntry(study, options, None, str(error)))
             continue
         seconds = time.perf_counter() - began
@@ -97,7 +97,7 @@ def paper(
 
 
 def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:
-    """Write tables as CSV and figures as standalone HTML; InputError when the disk refuses."""
+    """Write tables as CSV and figures as standalone HTML; InputError if writing fails."""
     contents = [(name, "csv", csv_text(rows)) for name, rows in outcome.tables.items()]
     for name, figure in study.figures(outcome).items():
         contents.append((name, "html", fragment(figure, study.title)))
@@ -112,7 +112,7 @@ def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:
 
 
 def aligned(names: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Lay out a table as lines of text; nothing without rows."""
+    """Format a table as lines of text; empty if there are no rows."""
     rows = [names, *lines] if lines else []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = ([c.ljust(width) for c, width in zip(row, widths, strict=True)] for row in rows)
@@ -146,7 +146,7 @@ def _listed(options: Options) -> str:
 
 
 def page(results: Sequence[ReportEntry]) -> str:
-    """Return the HTML of a page with all results, which needs no network."""
+    """Return a self-contained HTML page with all results."""
     from plotly.offline import get_plotlyjs
 
     links, sections = [], []
@@ -170,7 +170,7 @@ def page(results: Sequence[ReportEntry]) -> str:
 
 
 def write_document(file: Path, say: Callable[[str], None]) -> None:
-    """Write the shipped results as a page in Markdown; InputError when the disk refuses."""
+    """Write the shipped results as a Markdown page; InputError if writing fails."""
     results = shipped()
     with refusing(f"{file} could not be written", OTHER):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -179,7 +179,7 @@ def write_document(file: Path, say: Callable[[str], None]) -> None:
 
 
 def document(results: Mapping[str, Stored], file: Path) -> str:
-    """Return verdicts of all experiments in Markdown, with links to their tables."""
+    """Return the verdicts of all experiments in Markdown, with links to their tables."""
     command = f"python -m appca paper --document {file.parent.name}/{file.name}"
     lines, sections = [], []
     for study in STUDIES.values():

@@ -1,4 +1,4 @@
-"""How much sooner EM arrives than Gibbs sampling: time to equal error and equal likelihood."""
+"""How much faster EM is than Gibbs sampling: time to equal error and to equal likelihood."""
 
 import time
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from appca.studies.study import Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
-SLACK = 0.01  # relative tolerance of the level
-SIGN = {"error": 1.0, "likelihood": -1.0}  # times the measure: lower is better
-ORDERS = 100.0  # times faster is orders of magnitude faster
+SLACK = 0.01  # relative tolerance of a level
+SIGN = {"error": 1.0, "likelihood": -1.0}  # factor of the measure, so that lower is better
+ORDERS = 100.0  # minimum ratio for "orders of magnitude faster"
 CLOCK = (
     "Processor time of the shortest fit, from the same start, that comes to the level both reach; "
     "a chain's draws are a posterior as well, which EM does not give."
@@ -23,7 +23,7 @@ CLOCK = (
 
 
 class Way(NamedTuple):
-    """One way to fit a model for a number of iterations or sweeps."""
+    """A way to fit a model for a number of iterations or sweeps."""
 
     title: str
     settings: Options
@@ -39,10 +39,10 @@ _PAPER = "aPPCA, the paper's Gibbs"
 WAYS = {
     "appca_em": Way("aPPCA, EM", {}, is_em=True),
     "appca_gibbs": Way("aPPCA, Gibbs", {}),
-    "appca_paper": Way(  # W as in appendix C
+    "appca_paper": Way(  # W by appendix C
         f"{_PAPER} (members in turn, W by Pymanopt)", {"z_update": "swap", "w_update": "pymanopt"}
     ),
-    "appca_polar": Way(  # W as in algorithm 3
+    "appca_polar": Way(  # W by algorithm 3
         f"{_PAPER}, but W maximised in closed form", {"z_update": "swap", "w_update": "polar"}
     ),
     "afa_em": Way("aFA, EM", {"annealing": 0}, is_em=True),
@@ -70,7 +70,7 @@ def estimator(way: Way, passes: int, options: Options) -> Any:
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Time all ways on a ladder of iterations; alone, as two timings at once disturb each other."""
+    """Time all ways on a ladder of iterations, one at a time, to keep timings undisturbed."""
     if options["n_active"] >= options["n_components"]:
         msg = (
             f"n_active must be below n_components={options['n_components']}, or there is nothing "
@@ -112,13 +112,13 @@ def claims(table: Sequence[Row]) -> list[Claim]:
 
 
 def draw(model: str, number: int, options: Options) -> tuple[np.ndarray, np.ndarray]:
-    """Draw rows (N, D) that use L of K directions, and fresh rows of the same model."""
+    """Draw rows (N, D) that use L of K directions, and test rows from the same model."""
     rng = np.random.default_rng([number, options["seed"]])
     N, D = 2 * options["n_rows"], options["n_features"]
     K, L = options["n_components"], options["n_active"]
     W = rng.standard_normal((D, K))
     if model == "aPPCA":
-        W = 2.0 * np.linalg.qr(W)[0]  # orthonormal, with scores of variance 4
+        W = 2.0 * np.linalg.qr(W)[0]  # orthonormal directions; scores have variance 4
     Z = rng.random((N, K)).argsort(axis=1) < L
     X = np.where(Z, rng.standard_normal((N, K)), 0.0)
     noise = options["noise_sd"] * rng.standard_normal((N, D))
@@ -127,13 +127,13 @@ def draw(model: str, number: int, options: Options) -> tuple[np.ndarray, np.ndar
 
 
 def rungs(most: int) -> list[int]:
-    """Numbers of iterations from 1 to `most`, about a factor of 1.4 apart."""
+    """Numbers of iterations from 1 to `most`, each about 1.4 times the one before."""
     numbers = {round(2 ** (step / 2)) for step in range(2 * most.bit_length())}
     return [*sorted(rung for rung in numbers if rung < most), most]
 
 
 def ladder(spec: Spec, tick: Report) -> list[Row]:
-    """Fit with more and more iterations from the same start; time, error and likelihood of each."""
+    """Fit with increasing iterations from the same start; return time, error, likelihood."""
     from appca.models.threads import single_threaded_blas
 
     options, way = spec["options"], WAYS[spec["way"]]
@@ -143,11 +143,11 @@ def ladder(spec: Spec, tick: Report) -> list[Row]:
     stage = f"data set {spec['data_set'] + 1}: {way.title}"
     rows: list[Row] = []
     with single_threaded_blas():
-        estimator(way, 2, settings).fit(Y)  # compiles what is compiled, fills caches
+        estimator(way, 2, settings).fit(Y)  # compiles code and fills caches
         for place, passes in enumerate(steps):
             tick(stage, sum(steps[:place]) / sum(steps))
             model = estimator(way, passes, settings)
-            began = time.process_time()  # whatever else runs on the machine
+            began = time.process_time()  # CPU time, independent of other processes
             model.fit(Y)
             seconds = time.process_time() - began
             R = model.inverse_transform(model.transform(Y))
@@ -157,9 +157,9 @@ def ladder(spec: Spec, tick: Report) -> list[Row]:
             row |= {"likelihood": float(model.score_samples(fresh).mean())}
             rows.append(row | {"data_set": spec["data_set"], "passes": passes})
             if row["made"] < passes and way.is_em:
-                break  # EM has ended by itself
+                break  # EM has converged
     for longer, row in zip(rows[:0:-1], rows[-2::-1], strict=True):
-        row["seconds"] = min(row["seconds"], longer["seconds"])  # it passes through this one
+        row["seconds"] = min(row["seconds"], longer["seconds"])  # a longer fit includes this one
     return rows
 
 
@@ -189,10 +189,10 @@ def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
 def times(
     ours: Sequence[Row], other: Sequence[Row], measure: str, *, to_end: bool = False
 ) -> tuple[float, float, bool]:
-    """Return the seconds of both to a level, and whether the second arrives there.
+    """Return the seconds of both until a level, and whether the second reaches it.
 
-    The level is the worse of the two best values, or `to_end` the best of the first, `SLACK` of the
-    way back to the worst start. Seconds of one that does not arrive are those of its longest fit.
+    The level is the worse of the two best values (with `to_end`, the best of the first), relaxed by
+    `SLACK` of the distance to the worst start. If a way does not reach it, its longest fit counts.
     """
     values = [[SIGN[measure] * row[measure] for row in rows] for rows in (ours, other)]
     best, start = [min(each) for each in values], max(each[0] for each in values)

@@ -1,4 +1,4 @@
-"""Results of experiments on disk: one folder each, written whole or not at all, without pickle."""
+"""Results of experiments on disk: one folder each, written atomically, without pickle."""
 
 import csv
 import io
@@ -21,8 +21,8 @@ from appca.studies.study import Options, Outcome, Row, Study
 from appca.words import InputError, storing
 
 FOLDER = Path(__file__).parent / "results"
-MOST_BYTES = 3_000_000  # all shipped results
-KINDS = {"whole": int, "number": float, "text": str}  # column kinds; cells may be None
+MOST_BYTES = 3_000_000  # maximum size of all shipped results
+KINDS = {"whole": int, "number": float, "text": str}  # types of columns; cells may be None
 
 
 class Stored(NamedTuple):
@@ -38,13 +38,13 @@ class Stored(NamedTuple):
 
 
 class StudyStore:
-    """Results below ``<home>/studies/<id>/``: config.json, a CSV for each table, arrays.npz."""
+    """Results below ``<home>/studies/<id>/``: config.json, a CSV per table, arrays.npz."""
 
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "studies"
 
     def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
-        """Store a result in the place of one with the same options, or raise InputError."""
+        """Store a result, replacing one with the same options; InputError if writing fails."""
         name = study.id(options)
         facts = {
             "study": study.name,
@@ -55,7 +55,7 @@ class StudyStore:
             "text": outcome.text,
             "created": time.time(),
             "seconds": round(seconds, 1),
-            "versions": {"appca": __version__}  # also where it runs without being installed
+            "versions": {"appca": __version__}  # also if appca is not installed
             | {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
             "tables": {
                 key: {name: _kind([row[name] for row in rows]) for name in (rows or [{}])[0]}
@@ -68,7 +68,7 @@ class StudyStore:
                 with files.solid(draft / f"{key}.csv") as file:
                     file.write(csv_text(rows).encode())
             with files.solid(draft / "arrays.npz") as file:
-                arrays: dict[str, Any] = outcome.arrays  # NumPy's types reserve some names
+                arrays: dict[str, Any] = outcome.arrays  # the stubs of savez reserve some names
                 np.savez_compressed(file, **arrays)
             facts[files.FILES] = files.digests_of(
                 draft, sorted(file.name for file in draft.iterdir())
@@ -78,11 +78,11 @@ class StudyStore:
         return name
 
     def get(self, name: str) -> Stored | None:
-        """Return a result, or None when it is not there or cannot be read; see `or_none`."""
+        """Return a result, or None if it is missing or cannot be read; see `or_none`."""
         if not is_id(name):
             return None
         place = self.folder / name
-        places = (place, files.aside(place), place)  # it may be replaced just now
+        places = (place, files.aside(place), place)  # a result may be replaced meanwhile
         results = (files.or_none(partial(_read, folder, name)) for folder in places)
         return next(filter(None, results), None)
 
@@ -104,9 +104,9 @@ class ShippedResults(StudyStore):
         self.folder = folder or FOLDER
 
     def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
-        """Ship a result in single precision without its private arrays, instead of older ones.
+        """Ship a result in single precision without private arrays, replacing older ones.
 
-        Raises InputError when all are too large together, or the disk refuses.
+        Raises InputError if all results together are too large, or writing fails.
         """
         arrays = {
             name: array.astype(np.float32) if array.dtype == np.float64 else array
@@ -125,7 +125,7 @@ class ShippedResults(StudyStore):
 
 
 def csv_text(rows: list[Row]) -> str:
-    """Write a table: numbers with all their digits, None as nothing."""
+    """Format a table as CSV: numbers with all digits, None as an empty cell."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""An experiment of the paper: options in; tables, arrays and checked claims out."""
+"""An experiment of the paper: options as input; tables, arrays and checked claims as output."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 Report = Callable[[str, float], None]
-Options = dict[str, Any]  # numbers, texts and lists of them by name, as in JSON
-Row = dict[str, Any]  # texts, numbers and None by the name of the column, as in a CSV file
+Options = dict[str, Any]  # numbers, texts and lists by name, as in JSON
+Row = dict[str, Any]  # texts, numbers and None by column name, as in CSV
 Figures = dict[str, "go.Figure"]
 
 
@@ -26,26 +26,26 @@ class Outcome(NamedTuple):
     tables: dict[str, list[Row]]  # all rows of a table have the same columns
     arrays: dict[str, np.ndarray]
     claims: Sequence[Claim]
-    text: str = ""  # one sentence about the setting
+    text: str = ""  # a sentence about the setup
 
 
 class Study(NamedTuple):
     """An experiment of the paper."""
 
     name: str
-    heading: str  # place in the paper and title: "Figure 1: Three planes in space"
-    paper: str  # its claims
-    sizes: Mapping[str, Options]  # "quick", "default", "full" -> all options with their values
-    takes: Mapping[str, float]  # seconds of each size, measured on two cores
+    heading: str  # number and title in the paper: "Figure 1: Three planes in space"
+    paper: str  # the paper's claims
+    sizes: Mapping[str, Options]  # "quick", "default", "full" -> values of all options
+    takes: Mapping[str, float]  # size -> seconds, measured on two cores
     run: Callable[[Options, Report, int], Outcome]  # options, report, processes
     draw: Callable[[ModuleType, Outcome], Figures]  # `appca.plots.studies`, result
-    revision: int = 1  # counts the changes after which older results are outdated
-    columns: tuple[str, ...] = ()  # shown in a terminal; empty: all
-    private: tuple[str, ...] = ()  # arrays that hold the data themselves, never shipped
+    revision: int = 1  # number of changes after which older results are outdated
+    columns: tuple[str, ...] = ()  # columns shown in a terminal; empty: all
+    private: tuple[str, ...] = ()  # arrays that contain the data themselves and are never shipped
 
     @property
     def title(self) -> str:
-        """The heading without the place in the paper."""
+        """The heading without the number in the paper."""
         return self.heading.partition(": ")[2]
 
     def figures(self, outcome: Outcome) -> Figures:
@@ -55,9 +55,9 @@ class Study(NamedTuple):
         return self.draw(plots, outcome)
 
     def options(self, size: str = "default", **changes: object) -> Options:
-        """Return the options of a size, some of them changed.
+        """Return the options of a size, with changes.
 
-        Raises InputError for an unknown size or option, or a value of another kind.
+        Raises InputError for an unknown size or option, or a value of another type.
         """
         if size not in self.sizes:
             error = unknown("size", size, self.sizes, f" of {self.name}")
@@ -71,22 +71,22 @@ class Study(NamedTuple):
         return {name: plain(name, value) for name, value in {**usual, **changes}.items()}
 
     def size_of(self, options: Options) -> str:
-        """Return "default" for options of several sizes, "other options" for those of none."""
+        """Return the size with these options, preferably "default"; else "other options"."""
         names = [name for name in self.sizes if self.options(name) == options]
         return "default" if "default" in names else [*names, "other options"][0]
 
     def command(self, options: Options) -> str:
-        """Return the command that makes a result."""
+        """Return the command that computes a result."""
         size = self.size_of(options)
         return f"python -m appca paper {self.name}" + f" --{size}" * (size in {"quick", "full"})
 
     def id(self, options: Options) -> str:
-        """Twelve hex digits: the same experiment with the same options has the same name."""
+        """Twelve hex digits that identify an experiment with its options."""
         return digest_of({"study": self.name, "revision": self.revision, "options": options})
 
 
 def sized(seconds: tuple[float, float, float], options: Options) -> dict[str, Any]:
-    """Return `takes` and `sizes` of a study; a tuple in the options has a value for each size."""
+    """Return `takes` and `sizes` of a study; a tuple in the options has one value per size."""
     takes = dict(zip(("quick", "default", "full"), seconds, strict=True))
     sizes = {
         size: {name: v[n] if isinstance(v, tuple) else v for name, v in options.items()}

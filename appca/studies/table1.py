@@ -1,8 +1,8 @@
-"""Table 1 and figure 4: factor analysis and its sparse and adaptive variants on designs of Z.
+"""Table 1 and figure 4: factor analysis, and sparse and adaptive variants, on designs of Z.
 
-A sampled model is taken at its kept draw of largest posterior density. Every reconstruction is the
-posterior mean of the scores on the row's most probable set of factors, times the loadings. The
-oracle knows W, the noise and the law of Z, so no estimate can beat its held-out likelihood.
+A sampled model is represented by its draw of highest posterior density. Every reconstruction is
+the loadings times the posterior mean of the scores given the row's most probable support. The
+oracle knows W, the noise and the distribution of Z, so its held-out likelihood is a bound.
 """
 
 import math
@@ -24,7 +24,7 @@ from appca.studies.fitting import Spec, reporting, work
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import counted, percent, unknown
 
-# Mean absolute reconstruction errors by the caption of the paper's table 1.
+# Mean absolute reconstruction errors according to the paper's table 1.
 COLUMNS = tuple((design, K) for design in DESIGNS for K in (10, 20))
 PRINTED: dict[str, tuple[float, ...]] = {
     "FA": (0.012, 0.014, 0.012, 0.014, 0.012, 0.015, 0.088, 0.099, 0.012, 0.014),
@@ -33,13 +33,13 @@ PRINTED: dict[str, tuple[float, ...]] = {
     "aFA Gibbs": (0.014, 0.019, 0.012, 0.019, 0.013, 0.021, 0.047, 0.056, 0.015, 0.019),
     "aFA EM": (0.011, 0.013, 0.011, 0.013, 0.012, 0.014, 0.034, 0.044, 0.012, 0.014),
 }
-# Ten times every other error of its column, and as an absolute or a squared error out of all
-# proportion to what is measured here (`_squared`): .970 is probably a misprint of .097.
+# Ten times every other error of its column, and far from the absolute or squared errors measured
+# here (see `_squared`): .970 is probably a misprint of .097.
 READ_AS = {("balanced", 20): {"isFA": 0.097}}
 
 
 def printed(design: str, n_components: int, *, corrected: bool = False) -> dict[str, float]:
-    """Return a column of the paper's table by row, empty if it has none; `corrected`, as meant."""
+    """Return a column of the paper's table; empty if it is missing; `corrected` for misprints."""
     if (design, n_components) not in COLUMNS:
         return {}
     place = COLUMNS.index((design, n_components))
@@ -53,7 +53,7 @@ class Task(NamedTuple):
     Y: np.ndarray  # (N, D)
     n_components: int  # K
     n_active: int  # L
-    most_active: int  # factors of the row that uses most
+    most_active: int  # maximum number of factors that a row uses
     burn_in: int
     n_draws: int
     seed: int
@@ -63,12 +63,12 @@ class Method(NamedTuple):
     """A row of the table."""
 
     title: str
-    paper: str  # the corresponding row of the paper's table; empty for none
+    paper: str  # its row in the paper's table, or empty
     note: str  # the settings
 
 
-MOST_BEYOND = 10  # factors that isFA may use beyond K; its prior is conditioned on that
-CLIMB = 30  # iterations of EM before aFA is sampled, so that the chain begins near a mode
+MOST_BEYOND = 10  # number of factors that isFA may use beyond K, by conditioning its prior
+CLIMB = 30  # EM iterations before aFA is sampled, so that the chain starts near a mode
 _FOR_K = f"alpha = K / H_N, so that K factors are expected; at most K + {MOST_BEYOND}"
 _PAPER = "from principal components, one set a row, sample mean"
 _MOST = "only where rows use different numbers of factors"
@@ -92,7 +92,7 @@ ROWS = METHODS | REFERENCES
 
 
 def estimator(key: str, task: Task, callback: Any) -> Any:
-    """Return the estimator of a method; None if it would repeat another one."""
+    """Return the estimator of a method; None if it repeats another method."""
     from sklearn.decomposition import FactorAnalysis
 
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
@@ -119,7 +119,7 @@ def estimator(key: str, task: Task, callback: Any) -> Any:
 
 
 def fits(keys: Iterable[str], task: Task, stage: str, tick: Report) -> Iterator[Any]:
-    """Yield key, model and seconds of each fit; of sampled models the draw of largest density."""
+    """Yield key, model and seconds of each fit; sampled models as their densest draw."""
     names = list(keys)
     for place, key in enumerate(names):
         ends = place / len(names), (place + 1) / len(names)
@@ -131,39 +131,39 @@ def fits(keys: Iterable[str], task: Task, stage: str, tick: Report) -> Iterator[
             warnings.simplefilter("ignore")  # scikit-learn warns at its last iteration
             model.fit(task.Y)
         seconds = time.perf_counter() - began
-        # one draw has supports and scores to compare
+        # a single draw has supports and scores to compare
         yield key, model.published() if hasattr(model, "published") else model, seconds
 
 
 def active_for(Z: np.ndarray) -> int:
-    """Choose L for aFA: the mean number of factors of a row, rounded, at least 1."""
+    """Choose L for aFA: the rounded mean number of factors per row, at least 1."""
     return max(1, math.floor(float(Z.sum(axis=1).mean()) + 0.5))
 
 
 class Oracle(NamedTuple):
-    """Answers for rows from W, the noise and the law of Z: a bound for every estimate."""
+    """Results for rows given W, the noise and the distribution of Z: a bound for estimates."""
 
-    Z: np.ndarray  # (n, K) bool, most probable set of each row
+    Z: np.ndarray  # (n, K) bool, most probable supports
     log_likelihood: np.ndarray  # (n,) nats
-    error: np.ndarray  # (n,) standard error; 0 where exact
+    error: np.ndarray  # (n,) standard error; 0 if exact
     method: str
 
 
 def posterior_mean(Y: np.ndarray, W: np.ndarray, Z: np.ndarray, noise_sd: float) -> np.ndarray:
-    """E[x * z | y, W, Z], (n, K): inv(I + W_S'W_S / sigma2) W_S'y / sigma2 on a row's set S."""
+    """E[x * z | y, W, Z], (n, K): inv(I + W_S'W_S / sigma2) W_S'y / sigma2 on a row's support S."""
     inner = W.T @ W * Z[:, :, None] * Z[:, None, :] + noise_sd**2 * np.eye(W.shape[1])
     return np.linalg.solve(inner, (Y @ W * Z)[:, :, None])[:, :, 0]
 
 
 def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -> Oracle:
-    """Ask the oracle about rows Y (n, D): it knows W, the noise, and a large draw of Z (m, K)."""
+    """Compute the oracle's results for rows Y (n, D), with a large sample of Z (m, K)."""
     from scipy.special import logsumexp
 
     from appca.models import em, polynomials, supports
     from appca.models.set_tree import CollapsedModel
 
     (D, K), noise = truth.W.shape, truth.noise_sd**2
-    if design in {"subspace", "single"}:  # few sets: a mixture of normal densities
+    if design in {"subspace", "single"}:  # few supports: a mixture of normal densities
         patterns, count = np.unique(Z_of_law, axis=0, return_counts=True)
         densities = [
             log_density(Y, np.zeros(D), truth.W[:, pattern].T, np.full(D, noise))
@@ -179,23 +179,23 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
         L = int(Z_of_law[0].sum())
         seen = supports.SupportsOfRows(c, model, L, supports.row_seeds(Y))
         base = base - polynomials.log_binomial(K, L)
-    else:  # every factor independently
+    else:  # factors are independent
         weights = np.clip(Z_of_law.mean(axis=0), 1e-6, 1 - 1e-6)
         seen = supports.SupportsOfRows(c, model, weights)
     sums = seen.summed()
     return Oracle(seen.best()[0], base + sums.log_likelihood, sums.error, sums.method)
 
 
-LEAST_SHARE = 0.01  # least share of rows for a judged factor
+LEAST_SHARE = 0.01  # minimum share of rows for a factor to be judged
 
 
 def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.ndarray) -> Row:
     """Compare estimated components (M, D) and indicators (N, M) with the true ones.
 
-    Those are (K, D) and (N, K). Returns the mean and the least |cos| over the factors that at least
-    `LEAST_SHARE` of the rows use, and the share of all indicators that are right. A true factor
-    that no row uses is left out of the matching; one without a partner counts with |cos| 0 and as
-    unused. Estimated factors without a partner count as mistakes wherever a row uses them.
+    The true ones are (K, D) and (N, K). Returns the mean and the minimum |cos| over factors used by
+    at least `LEAST_SHARE` of the rows, and the share of correct indicators. A true factor that no
+    row uses is not matched; an unmatched one counts with |cos| 0 and as unused. An unmatched
+    estimated factor is a mistake in each row that uses it.
     """
     from appca.models.draws import match
 
@@ -212,7 +212,7 @@ def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.nd
     return {"cosine": mean, "cosine_least": least, "z_right": right}
 
 
-# measure -> title; the order is that of the columns
+# measure -> title; in the order of the columns
 MEASURES = {
     "mae": "Mean absolute error",
     "mse": "Mean squared error",
@@ -227,7 +227,7 @@ MEASURES = {
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Fit everything, on `processes` processes, and sum up."""
+    """Fit everything, on `processes` processes, and summarise."""
     for design in options["designs"]:
         if design not in DESIGNS:
             error = unknown("design", design, DESIGNS)
@@ -245,7 +245,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def draw(spec: Spec) -> tuple[Synthetic, np.ndarray, np.ndarray, Task]:
-    """Draw a data set; return it, as many fresh rows of the same law, all their Z, and the task."""
+    """Draw a data set; return it, as many test rows, all their Z, and the task."""
     options, K, N = spec["options"], spec["K"], spec["options"]["n_rows"]
     rng = np.random.default_rng([spec["seed"], DESIGNS.index(spec["design"]), K])
     sizes = {"n_rows": 2 * N, "n_components": K, "n_active": max(1, K // 2)}
@@ -257,13 +257,13 @@ def draw(spec: Spec) -> tuple[Synthetic, np.ndarray, np.ndarray, Task]:
 
 
 def cell(spec: Spec, tick: Report) -> list[Row]:
-    """One design, K and seed: a row of measures for every method and reference."""
+    """Return a row of measures for every method and reference, for one design, K and seed."""
     from appca.models.threads import single_threaded_blas
 
     stage = f"{spec['design']}, K = {spec['K']}, data set {spec['seed'] + 1}"
     tick(stage, 0.0)
     _warm()
-    with single_threaded_blas():  # the same numbers whatever runs beside
+    with single_threaded_blas():  # results must not depend on parallel work
         truth, fresh, Z_of_law, task = draw(spec)
         rows = []
         for key, model, seconds in fits(METHODS, task, stage, tick):
@@ -305,7 +305,7 @@ def _heldout(rows: Any) -> Row:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Mean and spread over the seeds, with the paper's number beside them."""
+    """Mean and spread over the seeds, together with the paper's number."""
     groups: dict[tuple[str, int, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["design"], row["K"], row["method"]), []).append(row)
@@ -336,16 +336,16 @@ def _warm() -> None:
 
 SAME_SIZE = ("fa_k", "fsfa", "isfa_k", "afa_gibbs", "afa")
 BY_EM = ("afa", "afa_most", "afa_paper")
-NEAR = 1.2  # times the oracle's squared error still counts as reaching it
-ALIKE = 2.0  # times the printed error, or a part of it, is the same measure
+NEAR = 1.2  # maximum ratio to the oracle's squared error that counts as reaching it
+ALIKE = 2.0  # maximum ratio to the printed error for the same measure
 UNPRINTED = "the paper has no numbers for these K"
-MORE = 1.05  # times the factors of the data are more than there are
+MORE = 1.05  # minimum ratio to the number of true factors for "more factors"
 
 Cells = dict[tuple[str, int], dict[str, Row]]  # (design, K) to rows by method
 
 
 def claims(table: Sequence[Row], options: Options) -> list[Claim]:
-    """Judge all claims, each by the columns (design and K) that have the methods it is about."""
+    """Judge all claims, each by the columns (design and K) with the methods it mentions."""
     cells: Cells = {}
     for row in table:
         cells.setdefault((row["design"], row["K"]), {})[row["method"]] = row
@@ -364,7 +364,7 @@ def claims(table: Sequence[Row], options: Options) -> list[Claim]:
     most = f", {span(full)} with the number of the fullest row" if full else ""
     gibbs, surplus = ratios("afa_gibbs", "afa"), ratios("isfa_k", "oracle_z", "n_used")
     worse, more = [ratio > 1 for ratio in gibbs], [ratio > MORE for ratio in surplus]
-    # balanced data, of which aFA is the true model
+    # balanced data, for which aFA is the true model
     ours, start = (ratios(way, "oracle_s", design="balanced") for way in ("afa", "afa_paper"))
     optima = "no balanced data"
     if ours:
@@ -375,7 +375,7 @@ def claims(table: Sequence[Row], options: Options) -> list[Claim]:
             f"start {span(start)} times; worst |cos| of a column {worst:.3f}, Z right "
             f"{percent(right, 1)}"
         )
-    # Mean absolute errors cannot be below the noise, unless rows are fitted by many factors.
+    # Mean absolute errors cannot be below the noise, unless rows use many factors.
     floor = options["noise_sd"] * math.sqrt(2 / math.pi)
     numbers = [value for numbers in PRINTED.values() for value in numbers]
     below, least = sum(x < floor for x in numbers), min(r["mae"] for rows in fitted for r in rows)
@@ -421,7 +421,7 @@ def claims(table: Sequence[Row], options: Options) -> list[Claim]:
 
 
 def _lowest(cells: Cells) -> Claim:
-    """Among the five methods of the paper, as often as in the paper; level errors count there."""
+    """Judge how often a method is lowest among the paper's five, compared with the paper."""
     claim = "aFA by EM has the lowest error of the five methods"
     numbers = {place: printed(*place, corrected=True) for place in cells if place in COLUMNS}
     if not numbers:
@@ -437,7 +437,7 @@ def _lowest(cells: Cells) -> Claim:
 
 
 def _squared(cells: Cells) -> Claim:
-    """Try the other reading: squared errors, to which noise of variance 0.01 adds 0.01."""
+    """Judge whether the paper's errors are squared: noise of variance 0.01 adds 0.01 to those."""
     tests, parts = [], []
     for name, is_balanced in (("on balanced data", True), ("on the other designs", False)):
         pairs = [
@@ -496,7 +496,7 @@ NOTE = "With exactly L factors a row the shares of aFA add up to L, whatever the
 
 
 def run_popularity(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Fit the models to one data set of each design, and count."""
+    """Fit the models to one data set of each design, and count the use of factors."""
     common = {"K": options["n_components"], "seed": options["seed"], "options": options}
     specs = [{"design": design, **common} for design in SPARSE_AND_DENSE]
     rows, apart, truth = [], [], []
@@ -511,7 +511,7 @@ def run_popularity(options: Options, report: Report, processes: int = 1) -> Outc
 
 
 def curves_of(spec: Spec, tick: Report) -> list[Row]:
-    """Sorted shares of the rows that use each factor: the truth, and each method."""
+    """Return sorted shares of the rows that use each factor, for the truth and each method."""
     from appca.models.threads import single_threaded_blas
 
     with single_threaded_blas():
@@ -526,20 +526,20 @@ def curves_of(spec: Spec, tick: Report) -> list[Row]:
 
 
 def ordered(Z: np.ndarray) -> list[float]:
-    """Shares of the rows that use each factor, largest first; unused factors are left out."""
+    """Shares of the rows that use each factor, largest first; unused factors are omitted."""
     share = np.sort(Z.mean(axis=0))[::-1]
     return [float(value) for value in share if value > 0]
 
 
 def distance(truth: list[float], curve: list[float]) -> Row:
-    """Mean absolute difference of two sorted curves; a factor that one lacks has share 0 there."""
+    """Mean absolute difference of two sorted curves, padded with zeros to equal length."""
     pairs = np.array(list(zip_longest(truth, curve, fillvalue=0.0)))
     apart = float(np.abs(np.diff(pairs)).mean())
     return {"factors": len(curve), "true_factors": len(truth), "distance": apart}
 
 
 def popularity_claims(apart: list[Row]) -> list[Claim]:
-    """Judge each design by whose curve is nearest to the true one."""
+    """Judge each design by the method whose curve is nearest to the true one."""
     made = []
     for design in SPARSE_AND_DENSE:
         near = {row["method"]: row["distance"] for row in apart if row["design"] == design}

@@ -1,4 +1,4 @@
-"""Figure 11: whitening, and classifying by raw values, by PCA's scores and by aPPCA's."""
+"""Figure 11: whitening, and classification by raw values, PCA scores and aPPCA scores."""
 
 import math
 import warnings
@@ -19,10 +19,10 @@ from appca.studies.fitting import Spec, work
 from appca.studies.study import Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, fixed, percent, unknown
 
-BATCH, LEAST_BATCH = 200, 32  # rows of a step of the optimiser
-LEAST_ROWS = 100  # smallest subspace with its own classifier
+BATCH, LEAST_BATCH = 200, 32  # rows per step of the optimiser
+LEAST_ROWS = 100  # minimum rows of a subspace with its own classifier
 RAW, PCA = "raw", "pca"
-NEAR = 0.02  # accuracy below the raw values' that counts as comparable
+NEAR = 0.02  # difference from the accuracy of raw values that counts as comparable
 TITLES = {
     RAW: "Raw values",
     PCA: "PCA, whitened",
@@ -39,10 +39,10 @@ class Labelled(NamedTuple):
     """Rows whose class is not missing."""
 
     name: str
-    X: np.ndarray  # (N, D) as they were read
-    y: np.ndarray  # (N,) codes of the classes
+    X: np.ndarray  # (N, D), not preprocessed
+    y: np.ndarray  # (N,) class indices
     names: tuple[str, ...]  # class names
-    preprocessing: Preprocessing  # fitted to the training rows of a fold, never to all
+    preprocessing: Preprocessing  # fitted to the training rows of a fold, never to all rows
 
 
 @lru_cache(maxsize=1)
@@ -66,7 +66,7 @@ def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
 
 
 def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
-    """Take the first rows whose class is not missing; see `labelled`."""
+    """Return the first rows whose class is not missing; see `labelled`."""
     if not dataset.labels:
         msg = f"“{dataset.name}” has no labels, and a classifier needs a class for every row."
         raise InputError(msg)
@@ -84,7 +84,7 @@ def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
 
 
 def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Divide the rows (train, test), each class evenly; InputError if they are too few."""
+    """Split the rows (train, test) by class; InputError if there are too few."""
     from sklearn.model_selection import StratifiedKFold
 
     counts = np.bincount(data.y)
@@ -96,7 +96,7 @@ def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.
 
 
 def fold(data: Labelled, n_folds: int, seed: int, number: int) -> tuple[np.ndarray, ...]:
-    """Return X (n, D) and y to learn from, and to test, preprocessed as the former ask for."""
+    """Return X (n, D) and y for training and for testing, preprocessed by the training rows."""
     train, test = folds(data, n_folds, seed)[number]
     fitted = data.preprocessing.fit(data.X[train])
     X, X_test = (np.asarray(fitted.transform(data.X[rows]), np.float32) for rows in (train, test))
@@ -111,10 +111,10 @@ class Scores(NamedTuple):
 
 
 def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray]:
-    """Make scores uncorrelated, of mean 0 and variance 1, inside each subspace; (N, K) and (M, K).
+    """Whiten scores inside each subspace to mean 0 and unit covariance; (N, K) and (M, K).
 
-    The symmetric root turns coordinates least. Mean and covariance are drawn towards 0 and I by
-    twice as many rows as dimensions. Test rows in a subspace that `train` lacks stay as they are.
+    The symmetric root rotates coordinates least. Mean and covariance are shrunk to 0 and I with a
+    weight of two rows per dimension. Test rows in a subspace missing in `train` are unchanged.
     """
     H, H_test = np.zeros_like(train.H), test.H.copy()
     for members, others, active in subspaces(train, test):
@@ -130,7 +130,7 @@ def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray
 
 
 def subspaces(train: Scores, test: Scores) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield, for each set in `train`: its rows there, its rows in `test`, its components."""
+    """Yield, for each support in `train`, its training rows, test rows and components."""
     sets, codes = np.unique(train.Z, axis=0, return_inverse=True)
     for number, chosen in enumerate(sets):
         others = np.flatnonzero((chosen == test.Z).all(axis=1))
@@ -140,7 +140,7 @@ def subspaces(train: Scores, test: Scores) -> Iterator[tuple[np.ndarray, np.ndar
 def predict(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, options: Options, n_all: int | None = None
 ) -> np.ndarray:
-    """Predict classes by a perceptron; X, a part of `n_all` rows, gets as many steps as these."""
+    """Predict classes by a perceptron; a subset X of `n_all` rows gets as many steps as all."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
@@ -168,7 +168,7 @@ def predict_each(
 
 
 def run(options: Options, report: Report, processes: int = 1, source: str = "") -> Outcome:
-    """Classify by every method on every fold; `source` replaces the data that the options name."""
+    """Classify by every method on every fold; `source` replaces the data in the options."""
     source = source or options["data"]
     report("opening the data", 0.0)
     data = labelled(source, options["n_rows"], options["label"])
@@ -181,8 +181,8 @@ def run(options: Options, report: Report, processes: int = 1, source: str = "") 
     if n_done < 2:
         msg = f"folds_done must be at least 2 to show a spread; got {options['folds_done']}."
         raise InputError(msg)
-    wanted = sorted(set(options["components"]), reverse=True)  # the long ones first
-    # PCA of K and of K - 1, each size once
+    wanted = sorted(set(options["components"]), reverse=True)  # longest first
+    # PCA with K and K - 1 components, each once
     pca = {K: [K, K - 1] if K + 1 not in wanted else [K - 1] for K in wanted}
     specs = [
         {"source": source, "options": options, "fold": number, "K": K, "pca": pca[K]}
@@ -201,7 +201,7 @@ def run(options: Options, report: Report, processes: int = 1, source: str = "") 
 
 
 def cell(spec: Spec, tick: Report) -> list[Row]:
-    """Accuracy of all methods on one fold: L = K - 1 as in the paper, then K of 2 K components."""
+    """Accuracy of all methods on a fold: L = K - 1 as in the paper, then K of 2 K components."""
     from sklearn.decomposition import PCA as PrincipalComponents
 
     from appca.models.adaptive_ppca import AdaptivePPCA
@@ -233,7 +233,7 @@ def cell(spec: Spec, tick: Report) -> list[Row]:
         model = AdaptivePPCA(K, L, whiten=True, random_state=seed).fit(X)
         return [Scores(model.transform(part), model.allocate(part)) for part in (X, X_test)]
 
-    with single_threaded_blas():  # the same numbers whatever runs beside
+    with single_threaded_blas():  # results must not depend on parallel work
         if max(options["components"]) == K:
             score(RAW, None, None, X, X_test)
         for size in spec["pca"]:
@@ -275,10 +275,10 @@ def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
 
 
 def gain(ours: dict[int, float], other: dict[int, float], n_folds: int) -> tuple[float, float]:
-    """Return the gain in accuracy on the shared folds, and half of its 95% interval.
+    """Return the gain in accuracy over common folds, and half the width of its 95% interval.
 
-    Folds share training rows, so the variance of the mean is enlarged to (1/n + test rows /
-    training rows) times theirs (Nadeau and Bengio 2003).
+    Folds share training rows, so the variance of the mean is multiplied by (1/n + test rows /
+    training rows) times that of one fold (Nadeau and Bengio 2003).
     """
     from scipy.stats import t
 
@@ -289,7 +289,7 @@ def gain(ours: dict[int, float], other: dict[int, float], n_folds: int) -> tuple
 
 
 def claims(table: Sequence[Row]) -> list[Claim]:
-    """Judge gains in accuracy by their 95% intervals, at most of the sizes."""
+    """Judge gains in accuracy by their 95% intervals, over most of the sizes."""
     of: dict[str, list[Row]] = {method: [] for method in TITLES}
     for row in sorted(table, key=lambda row: row["L"] or 0):
         of[row["method"]].append(row)

@@ -1,4 +1,4 @@
-"""Files that arrive by drop or upload: how they are read, opened and read again."""
+"""Files dropped or uploaded by a user: how they are read, opened, and read again."""
 
 import hashlib
 import json
@@ -38,18 +38,18 @@ from appca.ui.downloads import card, save_button, stem_of
 from appca.ui.streamlit_internals import base
 from appca.words import InputError, counted, shortened, size
 
-Options = dict[str, Any]  # of a reader
+Options = dict[str, Any]  # options of a reader
 Report = dict[str, Any]
 AUTO = "auto"  # the reader decides
 MISSING = {"model": "Fill from the model", "mean": "Column mean", "drop": "Drop the rows"}
-HEADER_LINES = 20  # that can be the header
+HEADER_LINES = 20  # maximum number of lines for a header
 DOUBTS: dict[tuple[str, Any], str] = {  # meaning of an uncertain option, by option and value
     ("header", True): "The first line names the columns",
     ("header", False): "The first line is data",
     ("decimal", "."): "1.234 is a little more than one",
     ("decimal", ","): "1.234 is one thousand two hundred thirty-four",
 }
-_CHOICES: dict[str, tuple[str, dict[Any, str]]] = {  # label for screen readers; value to words
+_CHOICES: dict[str, tuple[str, dict[Any, str]]] = {  # label for screen readers; words by value
     "encoding": (
         "Encoding",
         {
@@ -104,23 +104,23 @@ _CHIPS = {
 _REPORTED = ("encoding", "separator", "decimal", "sheet", "array", "feature_type", "ids")
 _USUAL = {"size": AUTO, "colour": "grey", "classes": AUTO, "broken": "refuse", "mask_var": AUTO}
 _USUAL |= {"lines": AUTO, "label": AUTO}
-_GONE = {  # an option, and those that its change makes void
+_GONE = {  # option -> options that a change of it invalidates
     **dict.fromkeys(("array", "transpose"), ("image_shape", "by_column", "ids", "label")),
     **dict.fromkeys(("encoding", "separator", "header", "sheet"), ("roles",)),
 }
 
 
 class Chip(NamedTuple):
-    """One option of a reader."""
+    """One option of a reader, as shown."""
 
     name: str
     label: str  # for screen readers
     choices: dict[Any, str]
-    now: Any  # if not among the choices, nothing is chosen yet
+    now: Any  # if not among the choices, none is selected
 
 
 def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
-    """Return the options of a reader for files whose `report` was made with `options`."""
+    """Return a reader's options for files; `report` results from reading with `options`."""
     now = _USUAL | {name: report[name] for name in _REPORTED if name in report}
     line = report.get("header_line")
     now |= {"header": line or False, "transpose": bool(report.get("turned"))} | options
@@ -157,7 +157,7 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
         alone = {key: f"Label {key} alone" for key in entries}
         choices["label"] = {AUTO: "All labels"} | alone | {"": "No labels"}
     hidden = set() if report.get("lines") or "lines" in options else {"lines"}
-    if kind == "hdf5" and "arrays" not in report:  # counts of 10x have one orientation
+    if kind == "hdf5" and "arrays" not in report:  # 10x counts have a fixed orientation
         hidden.add("transpose")
     names = [*_CHIPS.get(kind or "", "").split(), "feature_type", "na_values", "missing"]
     return [
@@ -168,7 +168,7 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
 
 
 def changed(options: Options, name: str, value: object) -> Options:
-    """Return options with one changed; AUTO removes it."""
+    """Return options with one changed; AUTO removes the option."""
     dropped = {name, *_GONE.get(name, ())}
     rest = {key: old for key, old in options.items() if key not in dropped}
     return rest if value == AUTO else rest | {name: value}
@@ -178,13 +178,13 @@ PREFIX = "/drop"
 NAME_HEADER = "x-appca-name"
 MOST_FILES = 5000
 LONGEST_NAME = 1000
-STALE_SECONDS = 180.0  # Streamlit waits two minutes for a window without network
+STALE_SECONDS = 180.0  # Streamlit waits two minutes for a disconnected window
 _FOLDER = "drop-"
 _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class DroppedFiles:
-    """Files in a temporary folder, which is removed with the object."""
+    """Files in a temporary folder, which is removed together with the object."""
 
     def __init__(self, scratch: Path) -> None:
         self._folder = scratch / f"{_FOLDER}{secrets.token_hex(8)}"
@@ -193,22 +193,22 @@ class DroppedFiles:
         file = held.enter_context(lock.opened(self._folder))
         if file is not None:
             lock.take(file)
-        held.callback(shutil.rmtree, self._folder, ignore_errors=True)  # while it is locked
+        held.callback(shutil.rmtree, self._folder, ignore_errors=True)  # while locked
         self.remove = weakref.finalize(self, held.close)
         self.begun = time.monotonic()
         self.files: list[tuple[str, Path]] = []
 
     @property
     def is_there(self) -> bool:
-        """Whether the files have not been removed."""
+        """Whether the files still exist."""
         return self.remove.alive
 
     def became(self, digest: str) -> None:
-        """Note the data set of these files, so that they are deleted with it."""
+        """Record the data set of these files, so that both are deleted together."""
         (self._folder / digest).touch()
 
     def pack_store(self) -> None:
-        """Zip the files of a Zarr store, as its reader takes it."""
+        """Zip the files of a Zarr store, as its reader requires."""
         stores = {name.partition(".zarr/")[0] for name, _ in self.files}
         if len(stores) != 1 or not all(".zarr/" in name for name, _ in self.files):
             return
@@ -219,14 +219,14 @@ class DroppedFiles:
         self.files = [(f"{stores.pop()}.zarr.zip", path)]
 
     def place(self, name: str) -> Path:
-        """Return the path to which the next file is to be written."""
+        """Return the path for the next file."""
         path = self._folder / str(len(self.files))
         self.files.append((name, path))
         return path
 
 
 class Drops:
-    """Files dropped on windows, until their pages take them."""
+    """Files dropped on windows and not yet taken by their pages."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class Drops:
         return [Route(f"{base}{PREFIX}/{{drop}}", self._receive, methods=["POST"])]
 
     def take(self, session: str, drop: str) -> DroppedFiles | None:
-        """Return the files of a drop, once and only to its session."""
+        """Return the files of a drop, once, and only to the session it belongs to."""
         with self._change:
             mine = [key for key in self._waiting if key[0] == session]
             drops = {key: self._waiting.pop(key) for key in mine}
@@ -340,7 +340,7 @@ def drops() -> Drops:
 
 
 def scratch() -> Path:
-    """Return the folder of uploads."""
+    """Return the folder for uploads."""
     return home() / SCRATCH
 
 
@@ -350,7 +350,7 @@ def largest() -> int:
 
 
 def anywhere() -> DroppedFiles | None:
-    """Let files be dropped anywhere on the page; return dropped ones, once."""
+    """Accept files dropped anywhere on the page; return dropped files, once."""
     session = streamlit_internals.session()
     data = {
         "at": f"{base()}{PREFIX}/",
@@ -359,7 +359,7 @@ def anywhere() -> DroppedFiles | None:
         "most": MOST_FILES,
         "largest": largest(),
     }
-    # Streamlit returns only states that have a callback
+    # Streamlit returns only state with a callback
     acts: Any = dict.fromkeys(("on_dropped_change", "on_refused_change"), lambda: None)
     result = _drop_target(key="dropping", data=data, **acts)
     if result.refused:
@@ -372,7 +372,7 @@ _judged = services.by_key(8)(likely_shapes)
 
 
 def judged(kind: str | None, data: Dataset) -> list[Judged]:
-    """Return shapes that fit rows of values, the most plausible first."""
+    """Return image shapes that suit rows of values, most plausible first."""
     return _judged(f"{data.digest} {kind}", data.X, kind == "mat")
 
 
@@ -383,7 +383,7 @@ SESSION = (
 
 
 def save(dataset: Dataset, shown: fits.Shown) -> None:
-    """Draw the card that saves a session."""
+    """Draw the card for saving a session."""
     runs = {run.id: run for run in services.runs().list() if run.config.dataset == dataset.digest}
     if shown.run is not None:
         runs.setdefault(shown.run.id, shown.run)
@@ -426,7 +426,7 @@ def _open_session(name: str, file: Path) -> None:
     if run is not None:
         state.open_config(run.config)
     dataset, saved_look = state.current_dataset(), unpacked.look
-    allowed = {  # this data set may lack some of what the file was saved with
+    allowed = {  # not everything in the file exists for this data set
         "colour": [str(saved_look.get("colour"))],  # see `controls.chosen`
         "view": canvas.VIEWS,
         "start": settings.STARTS,
@@ -447,12 +447,12 @@ def _open_session(name: str, file: Path) -> None:
 
 
 def look() -> dict[str, str | None]:
-    """Return the colouring and the view that were chosen, None where none was."""
+    """Return the selected colouring and view, None where none is selected."""
     return {name: st.session_state.get(key) for name, key in _keys().items()}
 
 
 def take_look(wanted: Mapping[str, str]) -> None:
-    """Choose the colouring and the view; what is not possible is not shown."""
+    """Select a colouring and a view; impossible ones are ignored."""
     keys = _keys()
     st.session_state.update({keys[name]: wanted[name] for name in keys.keys() & wanted.keys()})
 
@@ -464,13 +464,13 @@ def _keys() -> dict[str, str]:
 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}
-# Formats whose readers may find gaps
+# formats whose files may have missing cells
 WITH_GAPS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx", "h5ad", "mtx", "zarr")
 HEAD_ROWS = 9
 
 
 class Reading(NamedTuple):
-    """Files that were read, or a sentence that says why not, and their report."""
+    """The result of reading files, or an error sentence, with the report."""
 
     dataset: Dataset | None
     sentence: str
@@ -480,23 +480,23 @@ class Reading(NamedTuple):
 
 @dataclass
 class Opened:
-    """Opened files, which can be read with other options."""
+    """Opened files, which can be read again with other options."""
 
     arrival: DroppedFiles
     key: str
-    kind: str | None  # the reader of the first that has one
+    kind: str | None  # reader of the first file that has one
     options: Options = field(default_factory=dict)
     draft: Options = field(default_factory=dict)
     digest: str | None = None  # of the resulting data set
     choices: dict[str, Options] = field(default_factory=dict)
-    said: str = ""  # assumptions about the files, until the sentence is closed
+    said: str = ""  # assumptions about the files, until dismissed
 
     def change(self, name: str, value: object) -> None:
-        """Change one option of the next reading."""
+        """Change an option for the next reading."""
         self.draft = changed(self.draft, name, value)
 
     def read(self, options: Options) -> Reading:
-        """Read the files with options; equal ones are read once."""
+        """Read the files with options; results are cached."""
         return _read(self.key, json.dumps(options, sort_keys=True), self.arrival, options)
 
 
@@ -506,7 +506,7 @@ def _current() -> Opened | None:
 
 
 def of(digest: str) -> Opened | None:
-    """Return the files of a data set, or the last ones if they could not be read."""
+    """Return the files of a data set; if they could not be read, the last opened ones."""
     opened = _current()
     if opened is None or opened.digest in (digest, None):
         return opened
@@ -518,7 +518,7 @@ def of(digest: str) -> Opened | None:
 
 
 def source_of(dataset: Dataset) -> tuple[str, Path] | None:
-    """Return the one file of a data set, while it is there unchanged."""
+    """Return the single file of a data set, if it still exists unchanged."""
     opened = _current()
     if opened is not None and dataset.digest in opened.choices and opened.arrival.is_there:
         files = opened.arrival.files
@@ -536,7 +536,7 @@ def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
 
 
 def arrive(arrival: DroppedFiles) -> None:
-    """Open files and go to Explore, or to Data if the user has to answer a question first."""
+    """Open files and go to Explore, or to Data if the user must answer a question first."""
     arrival.pack_store()
     before: Opened | None = st.session_state.pop(state.KEYS.arrival, None)
     if before is not None:
@@ -558,10 +558,10 @@ def arrive(arrival: DroppedFiles) -> None:
 
 
 def use(opened: Opened, options: Options, dataset: Dataset) -> None:
-    """Show a data set that was read from files with options in Explore."""
+    """Show in Explore a data set read from files with these options."""
     digest = services.put_again(dataset)
     opened.digest, opened.options, opened.draft = digest, options, options
-    opened.choices[digest] = options  # an undo may bring it back
+    opened.choices[digest] = options  # for undo
     opened.arrival.became(digest)
     state.open_dataset(digest)
     opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)
@@ -569,7 +569,7 @@ def use(opened: Opened, options: Options, dataset: Dataset) -> None:
 
 
 def assumed() -> None:
-    """Draw the assumptions about the opened files, with ways to change them."""
+    """Draw the assumptions about opened files, with ways to change them."""
     opened = _current()
     if opened is None or not opened.said or opened.digest != state.config().dataset:
         return

@@ -1,7 +1,7 @@
-"""``python -m appca.ui.at_socket SOCKET``: the app at a Unix socket, for a proxy before it.
+"""``python -m appca.ui.at_socket SOCKET``: run the app on a Unix socket, behind a proxy.
 
-Other accounts of the machine cannot reach a socket in a private folder, nor take its place as they
-could take a port's between its choice and its use.
+Other accounts of the machine cannot reach a socket in a private folder. They could, however, take
+a port after it is chosen and before it is used.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ def main(path: str) -> None:
     """Serve until a signal ends the process."""
     from streamlit.web import cli
 
-    with suppress(OSError, AttributeError):  # of Linux: end with the server that began this one
+    with suppress(OSError, AttributeError):  # Linux: end with the parent server
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
     streamlit_internals.bind(path)
     cli.main(["run", str(project_folder() / "app.py"), "--server.headless=true"])

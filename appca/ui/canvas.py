@@ -1,4 +1,4 @@
-"""The canvas on a page: its scene, its messages and the routes of its files."""
+"""The canvas on a page: its scene, its messages, and the routes of its files."""
 
 import base64
 import hashlib
@@ -41,11 +41,11 @@ from appca.ui.state import guarded
 
 
 class PageScene(NamedTuple):
-    """A scene as a page draws it."""
+    """A scene as drawn on a page."""
 
     scene: Scene
-    key: str  # of its content; answers about rows under it do not change
-    scores: Callable[[np.ndarray], np.ndarray] | None = None  # rows (n,) to scores (n, K)
+    key: str  # identifies the content, so that answers about rows can be cached
+    scores: Callable[[np.ndarray], np.ndarray] | None = None  # maps rows (n,) to scores (n, K)
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -56,9 +56,9 @@ class PageScene(NamedTuple):
 def scene_of(
     dataset: Dataset, shown: fits.Shown, colouring: str, embedding: Embedding | None = None
 ) -> PageScene:
-    """Return the scene of a fit, with PCA, a UMAP map and, of a recording, its slices.
+    """Return the scene of a fit, with PCA, a UMAP map and, for a recording, its slices.
 
-    `colouring` is a key; of features and what `COLOURS` offers at times only that is in the scene.
+    `colouring` is a key; optional colourings, such as by a feature, are included only if selected.
     """
     fitted = shown.fitted
     maps = {"pca": Map("PCA", principal_of(dataset, shown.config))}
@@ -84,7 +84,7 @@ _of_fit, coloured = by_key(16)(scene_shown), by_key(16)(colour_of)
 
 
 def principal_of(dataset: Dataset, config: RunConfig) -> np.ndarray:
-    """Return scores (N, 3) on principal components of the preprocessed data."""
+    """Return scores (N, 3) on the principal components of the preprocessed data."""
     before = services.prepared(dataset.digest, config.preprocessing)
     key = f"pca-{dataset.digest}-{json.dumps(config.preprocessing)}"
     return kept(key, lambda: principal_scores(before.transform(dataset.X))[0])
@@ -96,20 +96,20 @@ SCRIPT = f"{hashlib.sha256(closed_bundle(HOST).encode()).hexdigest()[:16]}.js"
 LOADER = (STATIC / "loader.js").read_text(encoding="utf-8").replace("NAME", SCRIPT)
 KEY_HEADER = "x-appca-key"
 MOST_ROWS = 4096
-MOST_QUESTIONS = 32  # scenes with answers, beside those on screen
+MOST_QUESTIONS = 32  # maximum number of scenes with answers, in addition to those on screen
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _NAME = re.compile(r"[0-9a-f]{32}")
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Content-Encoding": "identity",  # compressing 19 MB takes longer than sending them
+    "Content-Encoding": "identity",  # compressing 19 MB takes longer than sending it
 }
 _FOR_GOOD = {"Cache-Control": "private, max-age=31536000, immutable"}
 _NOT_KEPT = {"Cache-Control": "no-store"}
 
 
 class RowQuestions(NamedTuple):
-    """Questions about rows that are too many to be sent.
+    """Answers about rows, for data too large to send completely.
 
     Answers are arrays or JSON-able: "texts" of the hover card, "scores" (n, K) on all components.
     """
@@ -118,7 +118,7 @@ class RowQuestions(NamedTuple):
     answers: Mapping[str, Callable[[np.ndarray], Any]]
 
     def answer(self, what: str, rows: np.ndarray) -> tuple[str | bytes, str]:
-        """Return an answer about rows (n,) and its type."""
+        """Return an answer about rows (n,) and its media type."""
         said = self.answers[what](rows)
         if isinstance(said, np.ndarray):
             return said.astype("<f4").tobytes(), RAW
@@ -126,7 +126,7 @@ class RowQuestions(NamedTuple):
 
 
 class Delivery:
-    """The routes of scenes, and who may use them."""
+    """The routes of scenes, with access control."""
 
     def __init__(
         self,
@@ -140,10 +140,10 @@ class Delivery:
         self._lock = threading.Lock()
 
     def ask(self, what: str, questions: RowQuestions, canvas: tuple[str, str] | None = None) -> str:
-        """Start answering questions about a scene; return their name.
+        """Start answering questions about a scene; return the name for them.
 
-        They stay while the `canvas` (session and key) shows the scene; of all others the newest
-        `MOST_QUESTIONS` are kept.
+        Answers are available while the `canvas` (session and key) shows the scene; of other scenes,
+        the newest `MOST_QUESTIONS` are kept.
         """
         name = self.parcels.name(f"rows {what}".encode())
         with self._lock:
@@ -160,7 +160,7 @@ class Delivery:
         return name
 
     def key_of(self, session: str) -> str:
-        """Return the session's id, signed, for its own page."""
+        """Return the signed id of a session, for its own page."""
         return f"{session}.{self.parcels.name(session.encode(), b'session')}"
 
     def routes(self, base: str = "") -> list[Route]:
@@ -199,7 +199,7 @@ class Delivery:
         return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
 
     def session_of(self, request: Request) -> str | None:
-        """Return the session of the page that asks; None unless it is open and of this server."""
+        """Return the session of a request; None unless it is open on this server."""
         headers = request.headers
         host, origin = headers.get("host", ""), headers.get("origin")
         hosts = LOOPBACK.union(self._hosts())
@@ -217,10 +217,10 @@ class Delivery:
 
 
 def _hostname(host: str) -> str | None:
-    """Return the name in a Host header without its port; None for anything else."""
+    """Return the host name of a Host header, without port; None if it is invalid."""
     try:
         parts = urlsplit(f"//{host}")
-        _ = parts.port  # raises where it is no number
+        _ = parts.port  # raises for an invalid port
     except ValueError:
         return None
     plain = parts.netloc == host and "@" not in host and not (parts.path or parts.query)
@@ -248,7 +248,7 @@ def delivery() -> Delivery:
 
 
 def address(scene: PageScene, dataset: Dataset, canvas: str = "canvas") -> dict[str, Any]:
-    """Publish a scene to the session; return what its canvas needs to fetch it."""
+    """Publish a scene to the session; return the addresses that its canvas needs."""
     here, session = delivery(), streamlit_internals.session()
     answers: dict[str, Callable[[np.ndarray], Any]]
     answers = {"texts": partial(texts_of, dataset.ids, scene.scene.lines)}
@@ -261,13 +261,13 @@ def address(scene: PageScene, dataset: Dataset, canvas: str = "canvas") -> dict[
     }
 
 
-BOTH = "both"  # subspaces, and pairs beside them
+BOTH = "both"  # subspaces and pairs side by side
 VIEWS = (BOTH, "subspaces", "pairs", "pca", "slices", "umap")
 _styles = [(JS / name).read_text(encoding="utf-8") for name in ("canvas.css", "bar.css")]
 _part = partial(st.components.v2.component, js=LOADER, isolate_styles=False)
 _canvas = _part("appca_canvas", html="<div class='appca-canvas-box'></div>", css=_styles[0])
 _bar = _part("appca_bar", css=_styles[1])
-FLAT = "without_webgl"  # whether this browser cannot draw the canvas
+FLAT = "without_webgl"  # set if this browser cannot draw the canvas
 SENT_S = 0.02  # Streamlit sends parts of a page every 0.01 s
 log = logging.getLogger(__name__)
 M = TypeVar("M", bound="_Message")
@@ -292,10 +292,10 @@ def draw(  # noqa: PLR0913 - all but four have defaults
 
     The layout and the colouring are keys of the scene's, or "component:" and a number. A page has
     at most eight canvases, each with its own `key`. The height is in pixels or CSS, by default that
-    of the window; `options` are those of `js/types.d.ts`. Rows `selected` (N,) replace those of all
-    pages, and `on_select` takes those of a lasso instead. `on_point` takes the row that a click
-    holds, or None. Of `acts`, "view" takes the layout that a search or a tour has opened, "named"
-    and "colour" a choice of the palette, "class" JSON of a label, an old and a new name,
+    of the window; for `options` see `js/types.d.ts`. `selected` (N,) replaces the selection of all
+    pages, and `on_select` then receives the lasso's rows. `on_point` gets the row that a click
+    focuses, or None. Keys of `acts`: "view" gets the layout opened by a search or a tour, "named"
+    and "colour" a choice in the palette, "class" JSON of a label with an old and a new name,
     "leave_out" the class of the selected rows, or "".
     """
 
@@ -328,7 +328,7 @@ def draw(  # noqa: PLR0913 - all but four have defaults
             partial(_take, key, "selection", SelectionMessage, selected_rows)
         ),
         on_point_change=guarded(partial(_take, key, "point", PointMessage, pointed)),
-        on_lost_change=lambda: None,  # Streamlit returns only states that have a callback
+        on_lost_change=lambda: None,  # Streamlit returns only state with a callback
         on_flat_change=guarded(partial(st.session_state.update, {FLAT: True})),
         **_on_acts(key, acts or {}),
     )
@@ -341,7 +341,7 @@ def draw(  # noqa: PLR0913 - all but four have defaults
             st.plotly_chart(figure, alt=described(figure), key=f"{key}-panels")
     if st.session_state.get(f"{key}-shown") != scene.key:
         st.session_state[f"{key}-shown"] = scene.key
-        time.sleep(SENT_S)  # not with the rest of the page, which keeps the browser busy
+        time.sleep(SENT_S)  # sent before the rest of the page, which keeps the browser busy
 
 
 def draw_bar(
@@ -361,36 +361,36 @@ def draw_bar(
     )
 
 
-# What comes back from the browser, checked before it is believed
+# Messages from the browser, validated before use
 
 
 class _Message(Struct):
-    """A message of the canvas, stamped: Streamlit repeats messages in later runs."""
+    """A message of the canvas with a stamp, because Streamlit repeats messages in later runs."""
 
     mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
     number: FromOne
 
 
 class SelectionMessage(_Message):
-    """A selection: one bit a row, the first the lowest; None without rows."""
+    """A selection: one bit per row, lowest bit first; None without rows."""
 
     bits: bytes | None = None
 
 
 class PointMessage(_Message):
-    """The row that a click holds, counted from 0; -1 when it lets go."""
+    """The row focused by a click, counted from 0; -1 if none."""
 
     row: Annotated[int, Meta(ge=-1)]
 
 
 class ActMessage(_Message):
-    """The choice: a colour, a view, a named selection; or a renamed class."""
+    """A choice: a colour, a view, a named selection, or a renamed class."""
 
     name: Annotated[str, Meta(max_length=1000)]
 
 
 class SizeMessage(_Message):
-    """K and L, chosen or while a slider moves; L is None if it is learned."""
+    """K and L, final or during a slider's move; L is None if it is learned."""
 
     k: FromOne
     active: FromOne | None = field(name="l")
@@ -400,7 +400,7 @@ class SizeMessage(_Message):
 def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     """Return the selected rows (n_rows,), bool.
 
-    Raises ValueError unless there is one bit a row.
+    Raises ValueError unless there is one bit per row.
     """
     if bits is None:
         return np.zeros(n_rows, bool)
@@ -422,7 +422,7 @@ def _on_acts(key: str, acts: Acts) -> dict[str, Any]:
 
 
 def _take(key: str, name: str, kind: type[M], act: Callable[[M], object]) -> None:
-    """Carry out a message of the browser once, if it is valid."""
+    """Execute a browser message once, if it is valid."""
     sent = st.session_state.get(key)
     message = sent.get(name) if isinstance(sent, Mapping) else None
     if message is None:

@@ -25,9 +25,9 @@ from appca.words import InputError, about, counted, duration, fixed, number, per
 
 Place = st.delta_generator.DeltaGenerator
 Look = dict[str, Any]
-ADDRESS = "grid"  # in the address: the id of the grid
+ADDRESS = "grid"  # address parameter with the id of the grid
 MOST_K = 100
-LONG = 120.0  # seconds; a slower first grid has every second K
+LONG = 120.0  # seconds; if the first grid takes longer, every second K is left out
 LINE: Look = {"horizontal": True, "vertical_alignment": "bottom", "gap": "small"}
 HELP = {
     "n_folds": "Each part of the rows is held back once. More tell smaller differences apart.",
@@ -49,14 +49,14 @@ def start_button(
     *,
     primary: bool = True,
 ) -> None:
-    """Draw the button that starts or continues a campaign, with its duration."""
+    """Draw the button that starts or resumes a campaign, with the estimated time."""
     seconds = sum(estimate(config, dataset.n_rows, dataset.n_features)[done:])
     spec, label = config.to_dict() | {"key": config.id}, f"{label}, {about(seconds)}"
     kit.job_button(label, f"{kind}_start", kind, config.id, spec, primary=primary)
 
 
 def is_offered() -> bool:
-    """Whether the model has a grid; if not, say so and offer to switch."""
+    """Whether the model has a grid; if not, explain this and offer another model."""
     if state.config().model in MODELS:
         return True
     kit.answer("Choosing L needs adaptive PPCA or adaptive factor analysis", level="unknown")
@@ -68,7 +68,7 @@ def is_offered() -> bool:
 
 
 def choose_tab(dataset: Dataset) -> None:
-    """Draw the grid of K and L, below its answer."""
+    """Draw the answer, and the grid of K and L below it."""
     place = st.container()
     with st.container(horizontal=True, gap="small"):
         buttons = st.container(horizontal=True, gap="small", width="content")
@@ -116,7 +116,7 @@ def _settings(dataset: Dataset) -> GridConfig | None:
 
 
 def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
-    """Return the numbers of the address's or the last grid; else K to 12, L to 4 if possible."""
+    """Return the settings of the address's or the last grid; else K to 12, L to 4 if possible."""
     mine = (now.dataset, now.model, now.preprocessing)
     for last in GridConfig.earlier(home(), st.query_params.get(ADDRESS)):
         if (last.dataset, last.model, last.preprocessing) == mine:
@@ -172,7 +172,7 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
 def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> None:
     now = state.config()
     best = choose.advise(grid, now.n_active or 2)
-    assert best is not None  # a cell is measured
+    assert best is not None  # at least one cell is measured
     (k, active), (more, share) = best.cell, choose.gain(grid, best.cell)
     with place:
         kit.answer(f"Try K = {k} and L = {active}", best.reason)
@@ -451,9 +451,9 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
 
 
 def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, kit.Level]:
-    """Return which method predicts best, by more than two standard errors, and what that means.
+    """Return which method is best, by more than two standard errors, and the meaning of this.
 
-    "good" if the model is first, "doubtful" if it is above the means alone.
+    The level is "good" if the model is best, "doubtful" if it is only better than column means.
     """
     means = {method: float(values.mean()) for method, values in errors.items()}
     first, *others = sorted(errors, key=means.__getitem__)

@@ -1,4 +1,4 @@
-"""Beside PCA and other fits: two fits side by side, and what each method keeps."""
+"""The fit versus PCA and other fits: two fits side by side, and what each method preserves."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -28,8 +28,8 @@ from appca.words import InputError, about, counted, fixed, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-Line = dict[str, Any]  # one method, from `appca.jobs.tasks.measured`
-ADDRESS = "with"  # in the address: the id of the other run
+Line = dict[str, Any]  # a method's results, from `appca.jobs.tasks.measured`
+ADDRESS = "with"  # address parameter with the id of the other run
 
 
 def _choose(shown: Shown) -> Run | None:
@@ -68,7 +68,7 @@ def _named(run: Run) -> str:
 
 
 def _variations(shown: Shown) -> dict[str, RunConfig]:
-    """Return fits to compare with, stored or not: PCA, factor analysis, another start."""
+    """Return fits for comparison, stored or not: PCA, factor analysis, another start."""
     now = shown.config
     if now.model == "PPCA":
         return {}
@@ -91,12 +91,12 @@ def _variations(shown: Shown) -> dict[str, RunConfig]:
 
 
 def _sizes(shown: Shown) -> tuple[int, int]:
-    """Return K, and L or a row's rounded average number of components."""
+    """Return K and L, or the rounded average number of components per row if L is learned."""
     used = float(shown.fitted.active.sum(axis=1).mean())
     return len(shown.fitted.components), shown.config.n_active or max(1, round(used))
 
 
-MANY = 10_000  # rows above which a sample is compared
+MANY = 10_000  # number of rows above which a sample is used
 NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
 RIVALS = ("ppca_k", "ppca_l", "mixture")
 WHY = (
@@ -104,7 +104,7 @@ WHY = (
     "picture. Panels place a row by all its scores. Every method is fitted to four fifths of the "
     "rows; the rest are held out."
 )
-QUALITY = {  # measure: name in the table, help, format
+QUALITY = {  # measure -> name in the table, help, format
     "log_likelihood": ("Log-likelihood", "Nats per row held out.", "%.2f"),
     "mse": ("Squared error", "Of a feature, held out.", "%.4f"),
     "mae": ("Absolute error", "Of a feature, held out.", "%.4f"),
@@ -117,7 +117,7 @@ QUALITY = {  # measure: name in the table, help, format
 
 
 def map_quality(dataset: Dataset, shown: Shown) -> None:
-    """Draw how many near rows each picture keeps, and what the fit loses to other methods."""
+    """Draw how many near rows each picture preserves, and the fit's losses to other methods."""
     rows = MANY if dataset.n_rows > MANY else None
     config = QualityConfig(shown.config.to_dict(), *_sizes(shown), rows)
 
@@ -163,7 +163,7 @@ def _kept(lines: list[Line]) -> dict[str, float]:
 
 
 def losses(lines: list[Line]) -> list[str]:
-    """Return for each rival its detail and likelihood held out, beside the fit's."""
+    """Return each rival's held-out reconstruction and likelihood relative to the fit."""
     measured = {line["key"]: line for line in lines if line["mse"] is not None}
     if "own" not in measured:
         return []
@@ -180,7 +180,7 @@ def losses(lines: list[Line]) -> list[str]:
 
 
 def table_of(lines: list[Line]) -> "pd.DataFrame":
-    """Return one line per method, by numbers per row, one column per measure with its error."""
+    """Return one line per method, ordered by numbers per row, with each measure and its error."""
     import pandas as pd
 
     rows = []
@@ -210,7 +210,7 @@ MOST_MATCHES = 12
 
 
 def compare_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw another fit beside this one."""
+    """Draw another fit side by side with this one."""
     other = _choose(shown)
     if other is None:
         st.caption("What would you like to compare with?")
@@ -274,7 +274,7 @@ def _compared(
 ) -> tuple[list[ComponentPair], tuple[np.ndarray, float]]:
     """Match components in a space that does not depend on the fits' preprocessing."""
     scale = np.ones(dataset.n_features)
-    if dataset.image_shape is None:  # else the feature with the largest numbers would decide
+    if dataset.image_shape is None:  # otherwise features with large numbers would dominate
         spread = dataset.X.std(axis=0, dtype=np.float64)
         scale = np.where(spread > 0, spread, 1.0)
     pairs = matched(*(in_data_space(fitted) / scale for fitted in (first, second)))

@@ -1,4 +1,4 @@
-"""The page Components, Gallery and Meaning; and a row that is steered."""
+"""The page Components with Gallery and Meaning, and a row with adjustable scores."""
 
 import base64
 from functools import partial
@@ -36,11 +36,11 @@ MOST_BANDS = 200
 
 
 def _event_bands(dataset: Dataset) -> tuple[str, str]:
-    """Return a recording's events as HTML over a course, and their legend; empty without any."""
+    """Return a recording's events as HTML over a time course, and their legend; empty if none."""
     times, events = dataset.times, events_of(dataset)
     if times is None or not events:
         return "", ""
-    joined = blocks(events, float(times[1]))  # those less than a volume apart
+    joined = blocks(events, float(times[1]))  # merges events less than one volume apart
     if len(joined) > MOST_BANDS:
         said = f"{counted(len(joined), 'event')}: too many to be drawn over the courses."
         return "", tag("div", said, "ca-events")
@@ -58,7 +58,7 @@ def _event_bands(dataset: Dataset) -> tuple[str, str]:
 
 
 PAGE = 24
-AT_END = 6  # rows with the lowest and with the highest scores
+AT_END = 6  # number of rows shown at each end of the scores
 NAMED_AT_END = 3
 
 
@@ -92,7 +92,7 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
 
 
 def listing(dataset: Dataset, shown: Shown) -> None:
-    """Draw the components as narrow cards without their rows."""
+    """Draw the components as narrow cards without rows."""
     shares, whole = _shares(shown)
     total = len(shares)
     st.caption(f"{counted(total, 'component')}, {percent(whole, 1)} of the variance")
@@ -149,7 +149,7 @@ def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
 
 
 def _top(shown: Shown, k: int, share: float, meant: str | None = None) -> str:
-    """Return a card's head; with `meant`, a column that goes with the component, it is wide."""
+    """Return a card's head; it is wide with `meant`, the column associated with the component."""
     title, named = name_of(shown.fitted, k), own_name(shown.fitted, k)
     text = named or f"Component {k + 1}"
     name, flip = tag("b", words(text)), ""
@@ -190,7 +190,7 @@ def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> s
 
 
 def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> str:
-    """Return rows of the "low" or "high" scores, in ascending order, as a button."""
+    """Return rows at the "low" or "high" end of the scores, ascending, as a button."""
     if not len(rows):
         return tag("span", "")
     is_low, mostly = end == "low", ""
@@ -210,7 +210,7 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
 
 
 class Sets(NamedTuple):
-    """Sets of features, name to features, and the id of their file."""
+    """Sets of features by name, and the id of their file."""
 
     features: dict[str, list[str]]
     file: str
@@ -225,7 +225,7 @@ def regions(dataset: Dataset, sets: Sets) -> dict[str, np.ndarray]:
 
 
 def _rows_of_fit(dataset: Dataset, shown: Shown, rows: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Return an object like a fitted estimator, and some of its rows (n, D')."""
+    """Return an object with a fitted estimator's interface, and some of its rows (n, D')."""
     fitted = shown.fitted
     described = SimpleNamespace(scores=fitted.scores[rows])
     model = SimpleNamespace(
@@ -286,12 +286,12 @@ def _save_csv(tests: "pd.DataFrame", file: str, key: str) -> None:
 
 
 MOST_TESTED_ROWS = 2_000
-MOST_FEATURES = 200  # columns of a table that are tested; beyond, labels only
+MOST_FEATURES = 200  # maximum number of table columns to test; for wider tables, only labels
 MOST_LINES = 30
 
 
 def meaning_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw associations of components with columns and classes."""
+    """Draw the associations of components with columns and classes."""
     first = st.container()
     with st.expander("Regions of an atlas" if dataset.is_recording else "Sets of features"):
         sets = _sets(dataset, shown)
@@ -348,7 +348,7 @@ def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.D
     scores, active = shown.fitted.scores[rows], shown.fitted.active[rows]
     tests = associated(scores, active, measures | table, technical=measures, random_state=0)
     inside = tests["column"].isin(list(set(table) - set(classes)))
-    tests.loc[inside, "technical"] = ""  # a sum of columns follows its largest ones
+    tests.loc[inside, "technical"] = ""  # a sum over columns resembles its largest columns
     return tests
 
 
@@ -403,9 +403,9 @@ def _names(tests: "pd.DataFrame", shown: Shown) -> None:
 
 
 MOST_SHARING_ROWS = 20_000
-NEAR = 2 / 3  # L / K from which any two rows share most of their components
-ALIKE = 0.1  # relative difference below which classes share equally much
-LEAST_USED = 0.1  # least share of rows in both classes, for a shared component
+NEAR = 2 / 3  # minimum L / K at which any two rows share most of their components
+ALIKE = 0.1  # relative difference below which sharing counts as equal
+LEAST_USED = 0.1  # minimum share of rows, in both classes, that use a shared component
 
 
 def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
@@ -438,7 +438,7 @@ def _variance(dataset: Dataset, shown: Shown, classes: Classes | None, sets: Set
     parts = {name: [at[f] for f in sorted({*of} & {*at})] for name, of in sets.features.items()}
     columns = [column for of in parts.values() for column in of]
     if columns and len(columns) == len(set(columns)) and not shown.fitted.preprocessing.reduces:
-        blocks = {name: of for name, of in parts.items() if of}  # sets that do not overlap
+        blocks = {name: of for name, of in parts.items() if of}  # sets without overlaps
     names = np.array([*(classes.names if classes else ()), "all rows"])
     codes = classes.codes[rows] if classes else np.full(len(rows), -1)
     classed = codes >= 0 if classes else codes < 0
@@ -466,7 +466,7 @@ def _variance(dataset: Dataset, shown: Shown, classes: Classes | None, sets: Set
 
 
 def sharing_sentence(shown: Shown, between: components.Sharing, classes: Classes) -> str:
-    """Return as Markdown which classes share most components, or why that says nothing."""
+    """Return as Markdown which classes share most components, or why this is uninformative."""
     K, L = len(shown.fitted.components), shown.config.n_active
     if L is not None and L >= K:
         text = "Every row uses all components, so all classes share all of them."
@@ -497,7 +497,7 @@ _steer = kit.scripted("steer", "<div class='ca-steer'></div>")
 
 
 def steer(dataset: Dataset, shown: Shown, row: int) -> None:
-    """Draw a row whose scores can be moved by hand."""
+    """Draw a row with adjustable scores."""
     st.caption("Drag the point or a slider and watch the row change.")
     data = kept(f"steer-{shown.key}-{is_dark()}", lambda: _fixed(dataset, shown))
     active, scores = shown.fitted.active[row], shown.fitted.scores[row]
@@ -558,7 +558,7 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
         "patterns": _packed(steered.patterns, "<f4"),
         "image": image,
         "columns": columns,
-        "pair": pairs[0][0][::-1] if pairs else (min(1, K - 1), 0),  # across and up as in Explore
+        "pair": pairs[0][0][::-1] if pairs else (min(1, K - 1), 0),  # across and up, as in Explore
         "cloud": cloud | {"colours": colours, "count": len(rows)},
     }
 

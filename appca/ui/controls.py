@@ -1,4 +1,4 @@
-"""Controls of a scene and of a selection, and a selection as a rule."""
+"""Controls of a scene and of a selection; describing a selection by a rule."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -20,13 +20,13 @@ from appca.ui.services import kept
 from appca.ui.state import guarded
 from appca.words import InputError, capital, counted, percent
 
-MOST_LISTED, MOST_PIXELS = 1024, 100  # features in a list, which is sent with each change
+MOST_LISTED, MOST_PIXELS = 1024, 100  # of a list, which is sent after each change
 MOST_COMPONENTS = 60
 _BY_COMPONENTS = re.compile(r"components?:([1-9][0-9]*)(?:,([1-9][0-9]*))?")
 
 
 def heading(title: str) -> st.delta_generator.DeltaGenerator:
-    """Draw the title of a page; return the place beside it."""
+    """Draw the title of a page; return the place next to it."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="bar"):
         st.title(title, anchor=False, width="content")
         return st.container(horizontal=True, vertical_alignment="center", gap="small")
@@ -35,7 +35,7 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
 def offers(
     dataset: Dataset, fitted: FittedRun | None = None, trust: object = None
 ) -> list[tuple[str, str, str]]:
-    """Return what rows can be coloured by: keys, names and groups; `trust` is that of a map."""
+    """Return the possible colourings: keys, names and groups; `trust` is that of a map."""
     every, more = colour_choices(dataset), groups.COLOURS
     every |= {key: key for key, of in more.items() if of.offered and of.offered(dataset, trust)}
     listed = [(key, capital(name), "Rows") for key, name in every.items()]
@@ -53,7 +53,7 @@ def offers(
 
 
 def is_listed(dataset: Dataset) -> bool:
-    """Whether all features are in the list of colours; else their numbers are typed."""
+    """Whether the list of colours has all features; otherwise their numbers are typed."""
     return dataset.n_features <= (MOST_LISTED if dataset.image_shape is None else MOST_PIXELS)
 
 
@@ -63,7 +63,7 @@ def _is_feature(dataset: Dataset, key: str) -> bool:
 
 
 def chosen(dataset: Dataset, keys: Iterable[str], n_components: int = 0) -> str:
-    """Return the key of the colouring: the chosen one, or the first where that is not possible."""
+    """Return the key of the selected colouring, or the first one if it is not available."""
     now, keys = str(st.session_state.get(colour_key(dataset.digest), "")), list(keys)
     by = _BY_COMPONENTS.fullmatch(now)
     if by and all(1 <= int(number) <= n_components for number in by.groups() if number):
@@ -72,17 +72,17 @@ def chosen(dataset: Dataset, keys: Iterable[str], n_components: int = 0) -> str:
 
 
 def colour_key(digest: str) -> str:
-    """Return the name of a data set's colouring in the state of the session."""
+    """Return the session-state name of a data set's colouring."""
     return f"colour-{digest[:8]}"
 
 
 def colour_by(dataset: Dataset, key: str) -> None:
-    """Colour by the key of one of `offers`; see `chosen` for others."""
+    """Colour by a key of `offers`; for other keys see `chosen`."""
     st.session_state[colour_key(dataset.digest)] = key
 
 
 def colouring(dataset: Dataset) -> str:
-    """Draw the choice of colours in a list and return its key; see `colour_of`."""
+    """Draw the list of colourings and return the selected key; see `colour_of`."""
     named = {key: name for key, name, _ in offers(dataset)}
     now, box = chosen(dataset, named), f"colours-{dataset.digest[:8]}"
     st.session_state[box] = now if now in named else next(iter(named))
@@ -107,7 +107,7 @@ MEMBERSHIP, HIGHEST = 0.5, 5.0
 
 
 def tools(dataset: Dataset, shown: fits.Shown) -> None:
-    """Draw the tools of the selection in one line."""
+    """Draw the selection tools in one line."""
     nothing = np.zeros(dataset.n_rows, dtype=bool)
     is_empty = not state.get(dataset).any()
     quiet: Any = {"type": "tertiary"}
@@ -179,7 +179,7 @@ def _by_rule(dataset: Dataset, shown: fits.Shown) -> None:
 def _keep(dataset: Dataset) -> None:
     older = {old.name: old.mask for old in state.named(dataset)}
     wanted, mask = st.session_state[f"{NAMED}-new"], state.get(dataset)
-    kept = state.store().save(dataset.digest, wanted, mask)  # if refused, the text stays
+    kept = state.store().save(dataset.digest, wanted, mask)  # or raises: the text remains
     st.session_state[f"{NAMED}-new"] = ""
     st.session_state[f"{NAMED}-which-{dataset.digest[:8]}"] = kept
     if kept in older:
@@ -220,7 +220,7 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
         table = dataset_table(dataset, shown.fitted)
         first = mask.argmax()
         chosen = [
-            name  # of a label with a class that is the selection
+            name  # labels with a class that equals the selection
             for name, values in dataset.labels.items()
             if np.array_equal(values == values[first], mask)
         ]

@@ -1,4 +1,4 @@
-"""The tab Diagnostics: whether to rely on the fit, and why."""
+"""The tab Diagnostics: whether the fit is reliable, and why."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,7 +30,7 @@ from appca.words import MissingExtraError, capital, duration, fixed, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-MANY, HEIGHT = 12, 440  # lines or cards beyond which they scroll, and the height in pixels
+MANY, HEIGHT = 12, 440  # number of lines or cards above which they scroll, and the height in pixels
 _INDEPENDENT = "So many independent draws would place"
 _WANTED = f"{diagnostics.LEAST_ESS_PER_CHAIN} a chain"
 _SLOW = f"above {diagnostics.WORRYING_DEPENDENCE:g} the chain is too slow"
@@ -50,7 +50,7 @@ COLUMNS: dict[str, tuple[str, str, str]] = {  # heading, format, help
 
 
 def _schedule(shown: Shown) -> tuple[int, int, int, int]:
-    """Return chains, sweeps of burn-in, draws a chain, and sweeps a draw."""
+    """Return chains, sweeps of burn-in, draws per chain, and sweeps per draw."""
     n_chains, n_draws = shown.fitted.posterior["log_posterior"].shape
     parameters = shown.config.parameters
     return n_chains, int(parameters.get("burn_in", 0)), n_draws, int(parameters.get("thin", 1))
@@ -70,7 +70,7 @@ def _choose_trace(shown: Shown) -> None:
 
 
 def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
-    """Return how many of `most` components the draws use, in words."""
+    """Describe how many of `most` components the draws use."""
     from appca.models.draws import number_band
 
     said = []
@@ -86,7 +86,7 @@ def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
 
 
 def _diagnoses(shown: Shown) -> list[Diagnosis]:
-    """Compare the chains; raises MissingExtraError without ArviZ."""
+    """Compare the chains; raises MissingExtraError if ArviZ is missing."""
     return kept(f"chains-{shown.key}", lambda: diagnose(shown.fitted.posterior))
 
 
@@ -206,7 +206,7 @@ SHORT = {"No gain over PCA": "K could be higher", "L is too small": "L could be 
 
 
 def in_short(dataset: Dataset, shown: Shown) -> str:
-    """Return what the stored checks say of a fit in a few words; without any, how it ended."""
+    """Summarise the stored checks of a fit in a few words; without checks, how it ended."""
     fitted, halves = shown.fitted, halves_of(shown.config)
     if fitted.posterior or kit.still_improves(shown) or shown.config.stopped_at is not None:
         return kit.ending(shown)
@@ -245,7 +245,7 @@ def _checks(dataset: Dataset, shown: Shown, halves: StabilityConfig | None) -> l
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
-    """Draw whether to rely on the fit, and the reasons."""
+    """Draw whether the fit is reliable, and the reasons."""
     sampled, info = bool(shown.fitted.posterior), shown.info
     halves = halves_of(shown.config)
     checks = _checks(dataset, shown, halves)

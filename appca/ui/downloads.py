@@ -1,4 +1,4 @@
-"""Buttons that save files, which are made when a button is pressed."""
+"""Buttons that save files, which are created when a button is pressed."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ FORMATS = ("CSV", "Parquet", "NPZ")
 def save_button(
     label: str, make: Callable[[], bytes | str], file_name: str, *, key: str, primary: bool = False
 ) -> None:
-    """Draw a button whose press calls `make`, away from the page, and saves its file."""
+    """Draw a button that calls `make` outside the page's run, and saves its file."""
     st.download_button(
         label,
         data=make,
@@ -43,7 +43,7 @@ def save_button(
 
 @contextmanager
 def card(title: str, about: str | None = None) -> Iterator[None]:
-    """Draw the inside on a card with a title."""
+    """Draw a titled card around the content of the with block."""
     with st.container(border=True):
         st.subheader(title, anchor=False, help=about)
         yield
@@ -57,7 +57,7 @@ def table_buttons(
     primary: bool = False,
     columns: Columns = USUAL,
 ) -> None:
-    """Draw a button for each format of a table of a run's rows."""
+    """Draw a button per format for a table of a run's rows."""
     with st.container(horizontal=True, gap="small"):
         for name in FORMATS:
             suffix = name.lower()
@@ -69,7 +69,7 @@ def table_buttons(
 def file_of(
     suffix: str, made: Callable[[], "pd.DataFrame"], shown: fits.Shown, columns: Columns = USUAL
 ) -> bytes:
-    """Return a table of a run's rows in one format."""
+    """Return a table of a run's rows in a format."""
     table = made()
     if suffix == "csv":
         return csv_bytes(table)
@@ -79,19 +79,19 @@ def file_of(
 
 
 def stem_of(name: str) -> str:
-    """Return a name as part of a file name of any system."""
+    """Return a name as part of a file name that every system allows."""
     return re.sub(r"[^\w-]+", "-", name).strip("-_")[:40] or "data"
 
 
 def rows_popover(dataset: Dataset, shown: fits.Shown, rows: np.ndarray, *, key: str) -> None:
-    """Draw a popover, with a `key` of its own, that saves projections of rows."""
+    """Draw a popover, with a unique `key`, for saving projections of rows."""
     with st.popover("Save", icon=":material/download:", key=f"save-{key}"):
         made = partial(tables.projection_table, dataset, shown.fitted, rows)
         table_buttons(made, shown, f"selection-{key}")
 
 
 def renewing(shown: fits.Shown, make: Callable[[], bytes | str]) -> Callable[[], bytes | str]:
-    """Return the maker of a file that also keeps the run among the recent work."""
+    """Wrap the maker of a file to also mark the run as recently used."""
     store, run = services.runs(), shown.config.id
 
     def made() -> bytes | str:
@@ -104,7 +104,7 @@ def renewing(shown: fits.Shown, make: Callable[[], bytes | str]) -> Callable[[],
 
 
 def component_buttons(dataset: Dataset, shown: fits.Shown) -> None:
-    """Draw a button for each format of the components."""
+    """Draw a button per format for the components."""
     columns = Columns(named=any(shown.fitted.names))
     patterns = _patterns(shown.key, shown.fitted)
     content = (dataset, shown.fitted, patterns, columns)
@@ -122,6 +122,6 @@ def component_buttons(dataset: Dataset, shown: fits.Shown) -> None:
 
 @services.by_key(8)
 def _patterns(fitted: FittedRun) -> Patterns:
-    before = fitted.preprocessing._replace(prepare=None)  # as the components
+    before = fitted.preprocessing._replace(prepare=None)  # in the units of the components
     mean = before.inverse_transform(fitted.mean[None])[0]
     return Patterns(in_data_space(fitted), mean)

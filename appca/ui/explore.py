@@ -74,7 +74,7 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
 
 
 def class_bars(classes: Colour, mask: np.ndarray) -> str:
-    """Return each class's number of selected rows, and their share of it, as HTML bars."""
+    """Return HTML bars with each class's number of selected rows, and its selected share."""
     codes, lines = np.asarray(classes.values), ""
     every = np.bincount(codes[codes >= 0], minlength=len(classes.names))
     counts = np.bincount(codes[(codes >= 0) & mask], minlength=len(classes.names))
@@ -118,7 +118,7 @@ def _resized(size: canvas.SizeMessage) -> None:
     if size.active is not None and now.chosen_size is not None:
         changes["n_active"] = size.active
     if changes.items() <= now.parameters.items():
-        return  # there and back: an imported or stopped fit stays what it is
+        return  # back at the same sizes: an imported or stopped fit is not changed
     if size.moving:
         st.session_state[MOVED] = state.with_parameters(**changes)
     else:
@@ -169,7 +169,7 @@ def _controls(
 ) -> None:
     """Draw K, L, colour, undo and redo, and the views; `more` draws controls of a fit."""
     active = now.parameters.get("n_active")
-    most = max(state.most_components(now, dataset), now.k)  # the command line allows more
+    most = max(state.most_components(now, dataset), now.k)  # the command line allows larger K
     hint = _meaning(dataset, now.k, now.chosen_size)
     there = {
         "sizes": {"k": now.k, "l": active, "most_k": most, "hint": hint},
@@ -185,7 +185,7 @@ def _controls(
 
 
 def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str], str, str]:
-    """Return the names of the views, the chosen one, and the one beside it."""
+    """Return the names of the views, the selected view, and the one beside it."""
     there = scene.meta["layouts"]
     places = {"slices": "Map", "umap": "UMAP"} if "slices" in there else {"umap": "Map"}
     names = {canvas.BOTH: "Both"} if "pairs" in there else {}
@@ -200,9 +200,9 @@ def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str],
 
 
 SPLIT, MOVED = "split", "sizes_moved"
-MOST_OF_A_ROW = 0.5  # share of the variance beyond which one row dominates the picture
-LEAST_ROWS = 10  # rows needed to leave one out
-LEAST_CHECKED, CHECK_SECONDS = 100, 30.0  # rows, and the longest check that nobody asks for
+MOST_OF_A_ROW = 0.5  # share of the variance above which one row dominates the picture
+LEAST_ROWS = 10  # minimum number of rows to leave one out
+LEAST_CHECKED, CHECK_SECONDS = 100, 30.0  # rows; maximum seconds of a check that starts unasked
 OF_ROW_SCALES = "On three tenths of at most 3,000 rows; the lead is above two standard errors."
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = STATIC / "explore.css"
@@ -284,8 +284,8 @@ def _far_row(dataset: Dataset, shown: fits.Shown) -> bool:
 
 
 def _row_scales(dataset: Dataset, shown: fits.Shown) -> None:
-    """Offer a scale per row where held-out rows prefer it; find out in the background."""
-    from appca.jobs.tasks import estimate  # after the first picture
+    """Offer a scale per row if held-out rows prefer it; the check runs in the background."""
+    from appca.jobs.tasks import estimate  # imported after the first picture
 
     now, can = shown.config, MODELS[shown.config.model].can
     is_usual = now.model == "aPPCA" and fits_around_gaps(now) and can.is_exact(now.k, now.n_active)
@@ -308,7 +308,7 @@ def _row_scales(dataset: Dataset, shown: fits.Shown) -> None:
 
 
 def _acts(dataset: Dataset, active: int | None) -> canvas.Acts:
-    """Return the actions requested by the bar and the canvas."""
+    """Return the actions that the bar and the canvas can request."""
     here = st.session_state
 
     def select(name: str) -> None:

@@ -37,17 +37,17 @@ FIGURES = {
 
 
 class Material(NamedTuple):
-    """The content of a run's figures."""
+    """The inputs of a run's figures."""
 
     dataset: Dataset
     shown: fits.Shown
     colour: str
-    selected: np.ndarray | None = None  # (N,) bool: all other rows are grey
-    coordinates: np.ndarray | None = None  # (N, 2) of the UMAP map
+    selected: np.ndarray | None = None  # (N,) bool: the other rows are grey
+    coordinates: np.ndarray | None = None  # (N, 2), the UMAP map
 
 
 def figures(material: Material) -> dict[str, FigureMaker]:
-    """Return the makers of the figures by their keys in `FIGURES`."""
+    """Return the functions that draw the figures, by their keys in `FIGURES`."""
     dataset, shown, colour, selected, places = material
 
     @cache
@@ -79,7 +79,7 @@ SAMPLE_COLUMNS, SAMPLE, SAMPLE_WIDTH = 16, 64, 530
 
 
 def report(material: Material, script: str) -> str:
-    """Return the page; `script` repeats the fit."""
+    """Return the HTML report; `script` reproduces the fit."""
     dataset, shown, selected = material.dataset, material.shown, material.selected
     config, fitted, classes = shown.config, shown.fitted, dataset.class_column
     name = store.title(config) if shown.run is None else shown.run.name
@@ -144,7 +144,7 @@ KINDS = ("png", "svg", "pdf")
 
 
 def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Material]:
-    """Draw the choice of rows and colours; return the numbers of selected rows alone."""
+    """Draw the choice of rows and colours; return numbers of selected rows, if any, and inputs."""
     mask = state.get(dataset)
     every = f"All {counted(dataset.n_rows, 'row')}"
     names = {"all": every, "selected": f"Selected ({mask.sum():,})"}
@@ -161,7 +161,7 @@ def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Mat
 
 
 def figure_card(material: Material) -> Callable[[], None]:
-    """Draw the choice of a figure; return the function that draws the figure."""
+    """Draw the choice of a figure; return a function that draws it."""
     every, shown = figures(material), material.shown
     look: Any = {"label_visibility": "collapsed"}
     with card("Figure"):

@@ -1,4 +1,4 @@
-"""From a configuration to the fit on screen: stored, live, preview or in the queue."""
+"""From a configuration to the fit on screen: stored, computed in the page, preview, or queued."""
 
 import contextlib
 import json
@@ -26,18 +26,18 @@ MOST_NAMED = 8
 
 
 class Watched(NamedTuple):
-    """Why this window waits for a job."""
+    """The reason why this window waits for a job."""
 
     kind: str
     key: str | None = None  # id of the run or embedding, name of the source
-    refine: bool = False  # started unasked to replace a preview
-    seen: str | None = None  # id of the configuration when it was asked for
+    refine: bool = False  # whether it was started automatically to replace a preview
+    seen: str | None = None  # id of the configuration at the time of the request
 
 
 def start_job(
     kind: str, spec: dict[str, Any], why: Watched, *, key: str | None = None, after: float = 0.0
 ) -> str:
-    """Start a job after so many seconds, or join one with the same key, and wait for it."""
+    """Start a job after a delay in seconds, or join one with the same key, and wait for it."""
     job = services.jobs().submit(kind, spec, key or why.key, after, asked=not why.refine)
     if job not in _watched() or _watched()[job].refine:
         _watch(job, why._replace(seen=state.config().id))
@@ -45,7 +45,7 @@ def start_job(
 
 
 def adopt(run_id: str | None) -> None:
-    """Wait for the jobs of the address after a reload.
+    """Wait for the jobs in the address after a reload.
 
     A running job restores its settings, but a fit does so only if it was on screen (`run_id`).
     """
@@ -72,7 +72,7 @@ def adopt(run_id: str | None) -> None:
 
 
 def running(key: str) -> JobStatus | None:
-    """Return the running job that makes `key`, of any window, and wait for it."""
+    """Return the running job for `key`, from any window, and wait for it."""
     jobs = services.jobs().active()
     job = next((job for job in jobs if key in (job.key, job.spec.get("key"))), None)
     if job is not None and job.id not in _watched():
@@ -81,13 +81,13 @@ def running(key: str) -> JobStatus | None:
 
 
 def any_ended() -> bool:
-    """Whether a job has ended that `settle` has not seen."""
+    """Whether a job has ended that `settle` has not processed."""
     states = (services.jobs().status(job) for job in _watched())
     return any(status is None or status.state in ENDED for status in states)
 
 
 def settle() -> None:
-    """Show the results of ended jobs, or say why there are none."""
+    """Show the results of ended jobs, or the reasons for their failure."""
     for job, why in list(_watched().items()):
         status = services.jobs().status(job)
         if status is not None and status.state not in ENDED:
@@ -117,7 +117,7 @@ def settle() -> None:
 
 
 def cancel(job: str) -> None:
-    """Cancel a job, of any window, and do not start it again unasked."""
+    """Cancel a job from any window, and do not restart it automatically."""
     status = services.jobs().status(job)
     if status is not None and services.jobs().cancel(job):
         declined().add(status.key)
@@ -125,7 +125,7 @@ def cancel(job: str) -> None:
 
 
 def declined() -> set[str]:
-    """Return the keys that are not made again unasked: their jobs were cancelled or failed."""
+    """Return the keys that are not restarted automatically: jobs cancelled or failed."""
     keys: set[str] = st.session_state.setdefault(KEYS.declined, set())
     return keys
 
@@ -136,7 +136,7 @@ def _watched() -> dict[str, Watched]:
 
 
 def _watch(job: str, why: Watched | None) -> None:
-    """Start to wait for a job, or stop waiting if `why` is None."""
+    """Start waiting for a job, or stop waiting if `why` is None."""
     if why is None:
         _watched().pop(job, None)
     else:
@@ -147,38 +147,38 @@ def _watch(job: str, why: Watched | None) -> None:
 
 
 LIVE_SECONDS = 1.0  # a shorter fit runs in the page
-INSTANT_SECONDS = 0.25  # a shorter one while a slider is dragged
+INSTANT_SECONDS = 0.25  # a shorter fit runs during a slider's drag
 MOST_RECENT = 12
-NEAR = 12  # components, up to which a moving slider shows another fit
-REFINED_SECONDS = 180.0  # a preview whose fit takes longer is not refined unasked
-PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5  # in which the browser draws a preview, before its fit
+NEAR = 12  # maximum difference in K for showing another fit during a slider's drag
+REFINED_SECONDS = 180.0  # a preview of a longer fit is not refined automatically
+PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5  # delay of a fit in which the browser draws its preview
 
 
 class Shown(NamedTuple):
-    """A fit as the pages draw it."""
+    """A fit as drawn by pages."""
 
     config: RunConfig
     fitted: FittedRun
     info: RunInfo
-    run: store.Run | None  # None for a preview, and for a fit in memory alone
+    run: store.Run | None  # None for a preview, and for a fit that is only in memory
     numbering: Numbering = Numbering((), (), ())
-    is_whole: bool = False  # a fit in memory alone
-    is_refused: bool = False  # in memory alone because the disk refused it
+    is_whole: bool = False  # a fit that is only in memory
+    is_refused: bool = False  # only in memory because it could not be stored
 
     @property
     def is_preview(self) -> bool:
-        """Whether this is a short fit to a part of the rows."""
+        """Whether this is a short fit to some of the rows."""
         return self.run is None and not self.is_whole
 
     @property
     def key(self) -> str:
-        """The key of these numbers in caches."""
+        """Cache key of these numbers."""
         marks = ("preview" if self.is_preview else "", self.numbering.key)
         return "-".join([self.config.id, *filter(None, marks)])
 
 
 class Screen(NamedTuple):
-    """The fit drawn last, to which the components of the next are matched."""
+    """The last drawn fit, to which the components of the next are matched."""
 
     dataset: str
     config: str
@@ -189,7 +189,7 @@ class Screen(NamedTuple):
 
 @st.cache_resource(show_spinner=False)
 def recent() -> dict[str, FitResult]:
-    """Return the latest fits in memory only: a slider is moving, or the disk is full."""
+    """Return the latest unstored fits: from a moving slider, or with a full disk."""
     return {}
 
 
@@ -203,10 +203,10 @@ def _keep(run_id: str, result: FitResult) -> None:
 def shown() -> Shown | None:
     """Return the fit or preview to draw, and start its job; None until the job has ended.
 
-    Raises ValueError when the data or the parameters do not allow a fit.
+    Raises ValueError if the data or the parameters do not allow a fit.
     """
     for job, why in list(_watched().items()):
-        if why.refine and config().id not in (why.key, why.seen):  # would slow down the rest
+        if why.refine and config().id not in (why.key, why.seen):  # it would slow down other work
             services.jobs().leave(job)
             _watch(job, None)
     fit = finished()
@@ -218,9 +218,9 @@ def shown() -> Shown | None:
 
 
 def stored() -> Shown | None:
-    """Return the stored run of the configuration; of a damaged one, delete the arrays.
+    """Return the stored run of the configuration; if it is damaged, delete its arrays.
 
-    Raises InputError when it may be readable later.
+    Raises InputError if it may be readable later.
     """
     now = config()
     run = services.runs().get(now.id)
@@ -240,7 +240,7 @@ def stored() -> Shown | None:
 
 
 def drawn_before() -> Shown | None:
-    """Return the run of these data that was found last, to draw while a fit is awaited."""
+    """Return the last run found for these data, to draw while a fit is awaited."""
     run = services.runs().get(st.session_state.get(KEYS.drawn) or "")
     if run is None or run.config.dataset != config().dataset:
         return None
@@ -248,19 +248,19 @@ def drawn_before() -> Shown | None:
 
 
 def finished() -> Shown | None:
-    """Return a stored or quickly fitted run, no preview; starts no job."""
+    """Return a stored or quickly fitted run, but no preview; starts no job."""
     return stored() or _live()
 
 
 def seconds(wanted: RunConfig | None = None) -> float:
-    """Return the estimated duration of a fit, by default of the configuration."""
+    """Return the estimated time of a fit, by default of the configuration."""
     now = wanted or config()
     data = services.dataset(now.dataset)
     return estimate_seconds(data.n_rows, data.n_features, now, incomplete=len(data.incomplete_rows))
 
 
 def start_fit(*, refine: bool = False) -> str:
-    """Fit the configuration in the background; `refine` starts it unasked."""
+    """Fit the configuration in the background; `refine` marks an automatic start."""
     now = config()
     n_rows = services.dataset(now.dataset).n_rows
     pause = PAUSE_SECONDS + PAUSE_A_ROW * n_rows if refine else 0.0
@@ -269,7 +269,7 @@ def start_fit(*, refine: bool = False) -> str:
 
 
 def check_ahead(kind: str, key: str, spec: dict[str, Any]) -> None:
-    """Start a check unasked while nothing else is computed, and draw the page again at its end."""
+    """Start a check automatically while the server is idle; redraw the page when it ends."""
     if running(key) is None:
         if services.jobs().active():
             return
@@ -305,7 +305,7 @@ def _live() -> Shown | None:
     except InputError as error:
         if not isinstance(error.__cause__, OSError):
             raise
-    _keep(now.id, result)  # until the disk takes it
+    _keep(now.id, result)  # until it can be stored
     held = _held(now)
     return held and held._replace(is_refused=True)
 
@@ -319,9 +319,9 @@ def _fitted_here(wanted: RunConfig) -> FitResult | None:
 
 
 def while_moving(wanted: RunConfig) -> Shown | None:
-    """Return the fit of a K or L under a moving slider, without storing it.
+    """Return a fit for K or L during a slider's drag, without storing it.
 
-    If it is neither stored nor instant, that of the nearest K which is at hand is returned.
+    If it is neither stored nor instant, the available fit with the nearest K is returned.
     """
     unknown = wanted.id not in recent() and services.runs().get(wanted.id) is None
     if unknown and seconds(wanted) < INSTANT_SECONDS:
@@ -349,7 +349,7 @@ def _held(wanted: RunConfig) -> Shown | None:
 
 
 def is_quick(wanted: RunConfig) -> bool:
-    """Whether a page may fit it: without waiting for the compiler or a slow optimiser."""
+    """Whether a page may fit it: no waiting for the compiler or a slow optimiser."""
     return (
         wanted.k <= MODELS[wanted.model].can.uncompiled
         and wanted.parameters.get("w_update") != "pymanopt"
@@ -359,7 +359,7 @@ def is_quick(wanted: RunConfig) -> bool:
 
 
 def preview_ahead(digest: str) -> None:
-    """Make the first preview of a data set if its fit takes long."""
+    """Compute the first preview of a data set if its fit takes long."""
     now = first_config(services.dataset(digest))
     if seconds(now) > LIVE_SECONDS and services.runs().get(now.id) is None and is_quick(now):
         _preview(now)
@@ -378,7 +378,7 @@ def _of_preview(wanted: RunConfig, fitted: FittedRun, before: np.ndarray | None)
 
 
 def of_run(run: store.Run, before: np.ndarray | None = None) -> Shown:
-    """Return a stored run, whose components are numbered now if they were not."""
+    """Return a stored run; its components are numbered now if they were not before."""
     numbering = ComponentNumbers(home()).of_run(run, before)
     return Shown(run.config, numbered(run.fitted, numbering), run.info, run, numbering)
 
@@ -405,7 +405,7 @@ def _on_screen(run: store.Run) -> Shown:
 
 
 def _put_on_screen(now: Shown) -> Shown:
-    """Remember a fit as the one drawn last, and what became of the components before."""
+    """Remember a fit as the last drawn one, and the origins of its components."""
     last = st.session_state.get(KEYS.screen)
     if last is None or last.key != now.key:
         rows, same = directions(now.fitted), last is not None and last.config == now.config.id
@@ -432,7 +432,7 @@ def _short_fit(wanted: RunConfig, watch: Callable[[], object]) -> FitResult:
 
 
 def _is_wanted() -> bool:
-    """Read session_state, where Streamlit stops a script that a newer one has replaced."""
+    """Read session_state, because there Streamlit stops a script that a newer one replaces."""
     return KEYS.config in st.session_state
 
 
@@ -445,5 +445,5 @@ def _refine() -> None:
     if wanted and running(now.id) is None and seconds() <= REFINED_SECONDS:
         try:
             start_fit(refine=True)
-        except InputError:  # too many jobs; a person who asks for it is told so
+        except InputError:  # too many jobs; reported only if a user asked for it
             declined().add(now.id)

@@ -1,4 +1,4 @@
-"""The frame of every page: state from the address, errors as one sentence, the status line."""
+"""The frame of every page: state from the address, error sentences, the status line."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,8 +16,8 @@ from appca.words import InputError, about, counted, percent
 
 LOGO, ICON = ((STATIC / f"{name}.svg").read_text("utf-8") for name in ("logo", "icon"))
 POLL_SECONDS = 0.5
-SHOWN = "status_shown"  # in `st.session_state`: the fit on screen if a slider moves
-FURTHER = 10  # times the iterations
+SHOWN = "status_shown"  # in `st.session_state`: the fit on screen during a slider's drag
+FURTHER = 10  # factor of the iterations when a fit is continued
 
 
 def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:
@@ -32,18 +32,18 @@ def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:
                 st.html(_on_screen(shown.config if shown else state.config()))
         ended = fits.any_ended()
     except state.TOLD:
-        return  # the page has said so
+        return  # the page shows this error
     if ended:
-        st.rerun()  # with the result, which the page lacks
+        st.rerun()  # redraw the page with the result
 
 
 def _announced() -> list[JobStatus]:
-    """Return the jobs that run, without checks that nobody has asked for."""
+    """Return the running jobs, without checks that started automatically."""
     return [job for job in services.jobs().active() if job.asked or job.kind == "fit"]
 
 
 def _outcome(shown: fits.Shown | None) -> None:
-    from appca.ui.diagnostics import in_short  # after the first picture
+    from appca.ui.diagnostics import in_short  # imported after the first picture
 
     said, told, improving = "Not fitted yet", "", shown is not None and kit.still_improves(shown)
     if shown is not None:
@@ -98,7 +98,7 @@ _ahead = streamlit_internals.scripts(
 def around_page(draw: Callable[[], None], name: str) -> None:
     """Draw a page within the frame, and its errors as one sentence."""
     state.wait()
-    # The browser numbers the parts of a page: changing ones have a place of their own.
+    # The browser numbers the parts of a page, so changing parts have their own containers.
     above, below = st.container(key="above"), st.container(key="status", horizontal=True)
     st.session_state[NOTE] = below.container(horizontal=True, key="status_note")
     with above:
@@ -148,7 +148,7 @@ def _prepare() -> None:
         state.open_first()
     fits.settle()
     state.record()
-    _write_address()  # also now: a reload may come before the page is finished
+    _write_address()  # also here, because a reload may come before the page is finished
     dropped = arrivals.anywhere()
     if dropped is not None:
         arrivals.arrive(dropped)

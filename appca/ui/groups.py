@@ -1,4 +1,4 @@
-"""The page Groups: Differences, with groups of similar rows, and Unusual."""
+"""The page Groups: Differences (with groups of similar rows), and Unusual."""
 
 from typing import Any, NamedTuple
 
@@ -48,7 +48,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.info(markdown(str(error)))
         return
-    chosen_by = key.partition(" = ")[0]  # differs by choice
+    chosen_by = key.partition(" = ")[0]  # depends on the kind of choice
     told = [d for d in comparison.differences if d.name.partition(" = ")[0] != chosen_by]
     comparison = comparison._replace(differences=told)
     st.markdown(f"**{markdown(sentence(comparison, whose))}**")
@@ -93,7 +93,7 @@ def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
 
 
 def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]]:
-    """Return the fullest panels and the classes: key to label and rows."""
+    """Return the largest panels and the classes: key to label and rows."""
     choices = {
         f"panel {subspace.components}": (title(subspace.components), subspace.rows)
         for subspace in ranked(shown.fitted.active)[:PANELS]
@@ -137,7 +137,7 @@ def _comparison_table(comparison: GroupComparison) -> None:
 
 
 PAGE = 6
-LEAST_MEMBERS = 3  # two rows are near each other by chance
+LEAST_MEMBERS = 3  # two rows may be similar by chance
 IMAGES, LINES, FEATURES = 12, 4, 5
 CHIPS, LETTERS = 6, 18
 SIZES = (5, 200)
@@ -146,7 +146,7 @@ PANEL_HEIGHT = 620
 
 
 class FoundGroups(NamedTuple):
-    """The groups of a run in the order shown, with their classes where there are any."""
+    """The groups of a run in the order shown, with their classes, if any."""
 
     groups: list[SimilarRows]
     mixtures: list[Mixture]
@@ -265,7 +265,7 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     return table((shortened(head, LETTERS) for head in heads), lines)
 
 
-MANY_MISFITS = 0.05  # share of rows beyond the limits of the model
+MANY_MISFITS = 0.05  # share of rows above the model's limits
 HELP = (
     "Distance from the subspace: what the components leave over (Q). Distance within it: how large "
     "the scores are for their components (Hotelling's T²)."
@@ -278,7 +278,7 @@ LASSO = ":material/lasso_select:"
 
 
 def unusual_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw the rows as a table, rows beyond a limit first."""
+    """Draw the rows as a table; rows above a limit come first."""
     said = kept(f"unusual-{shown.key}", lambda: standing_out(distances(shown.fitted)))
     n, beyond = dataset.n_rows, said.order[~said.fits[said.order]]
     t2, q = (said.ratios > 1).sum(axis=0)

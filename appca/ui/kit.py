@@ -1,4 +1,4 @@
-"""Pieces of pages: text, HTML, charts, facts, buttons, progress of jobs."""
+"""Parts of pages: text, HTML, charts, facts, buttons, progress of jobs."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,12 +25,12 @@ from appca.words import about, capital, counted, duration, nats, percent, signed
 
 
 def chart(figure: go.Figure, key: str, **options: Any) -> None:
-    """Draw a figure without Plotly's tool bar; its alternative text describes it."""
+    """Draw a figure without Plotly's tool bar, with a description as alternative text."""
     bare = {"config": {"displayModeBar": False}}
     st.plotly_chart(figure, alt=described(figure), key=key, **(bare | options))
 
 
-# places within what Streamlit makes a link, an icon, an arrow or another sign of
+# positions within text that Streamlit would convert to links, icons, arrows or symbols
 _MADE_INTO_OTHERS = re.compile(
     r"(?<=http:|ttps:)(?=//)|(?<=:)(?=material/|streamlit:)|(?<=www)(?=\.)|(?<=\S)(?=@\S)"
     r"|(?<=-)(?=[->])|(?<=<)(?=-)|(?<=[<>~])(?==)",
@@ -44,29 +44,29 @@ def nats_per_row(info: RunInfo) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return text that Streamlit's Markdown shows literally.
+    """Escape text so that Streamlit's Markdown shows it literally.
 
-    Streamlit looks for addresses, icons and arrows after it has removed backslashes, so an
-    invisible sign parts them.
+    Streamlit converts addresses, icons and arrows after it removes backslashes, so an invisible
+    character is inserted.
     """
     apart = _MADE_INTO_OTHERS.sub("\u2060", text)
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+-.!|~$:^&=@" else c for c in apart)
 
 
 def apart(label: str, of: str) -> str:
-    """Return a button's label as Markdown with a part that only screen readers read."""
+    """Return a button's label as Markdown, with a part only for screen readers."""
     return f"{label} *{markdown(of)}*"
 
 
 def tag(name: str, body: str, css: str = "", **attributes: str) -> str:
-    """Return an HTML element; `body` must be HTML already, attributes are escaped here."""
+    """Return an HTML element; `body` must be HTML, attributes are escaped here."""
     parts = {"class": css, **attributes} if css else attributes
     written = "".join(f' {key}="{escape(value)}"' for key, value in parts.items())
     return f"<{name}{written}>{body}</{name}>"
 
 
 def words(text: object) -> str:
-    """Return data as the body of an HTML element."""
+    """Escape data for the body of an HTML element."""
     return escape(str(text))
 
 
@@ -77,7 +77,7 @@ def fact_list(lines: dict[str, str]) -> str:
 
 
 def table(heads: Iterable[object], lines: Iterable[Iterable[object]]) -> str:
-    """Return data as an HTML table; the first cell of a line is its name."""
+    """Return data as an HTML table; the first cell of a line is its heading."""
     head = "".join(tag("th", words(text), scope="col") for text in heads)
     body = ""
     for name, *cells in lines:
@@ -92,20 +92,20 @@ SIGNS: dict[Level, str] = {"good": "✓", "doubtful": "◐", "bad": "✕", "unkn
 
 
 def chip(level: Level, text: str) -> str:
-    """Return a chip as HTML, with a sign beside its colour."""
+    """Return a chip as HTML, with a symbol next to its colour."""
     sign = tag("span", SIGNS[level], **{"aria-hidden": "true"})
     return tag("span", sign + words(text), f"ca-chip ca-{level}")
 
 
 def answer(title: str, text: str = "", level: Level | None = None) -> None:
-    """Draw the sentence that a tab opens with."""
+    """Draw the sentence that opens a tab."""
     body = tag("div", words(title), "ca-answer-title") + tag("div", words(text)) * bool(text)
     css = "ca-answer" if level is None else f"ca-answer ca-{level}"
     st.html(tag("div", body, css, role="status"))
 
 
 def numbers(pairs: Sequence[tuple[str, str]]) -> str:
-    """Return the first three numbers, each with its meaning, as HTML."""
+    """Return the first three numbers, with their meanings, as HTML."""
     cells = (tag("div", tag("b", words(n)) + tag("span", words(of))) for n, of in pairs[:3])
     return tag("div", "".join(cells), "ca-figures")
 
@@ -121,12 +121,12 @@ def fit_facts(shown: fits.Shown) -> dict[str, str]:
         "Noise variance": f"{np.mean(fitted.noise_variance):.4g}",
         "Factor variance": " to ".join(f"{v:.3g}" for v in sorted({latent.min(), latent.max()})),
     }
-    if fitted.alpha is not None:  # a model that learns the number of components
+    if fitted.alpha is not None:  # models that learn the number of components
         used = fitted.active.sum(axis=1)
         lines["Components"] = f"{len(fitted.components)} in the best draw"
         lines["Used by a row"] = f"{used.mean():.1f} on average, {used.min()} to {used.max()}"
         lines["Alpha"] = f"{fitted.alpha:.3g}"
-    if info.likelihood_error:  # not a sum over all supports
+    if info.likelihood_error:  # estimated, not summed over all supports
         error = info.likelihood_error / info.n_rows
         lines["Likelihood"] = f"{info.likelihood}; ± {error:.2g} nats per row"
     return lines | {"Id": shown.config.id + ", imported" * (shown.config.imported is not None)}
@@ -136,9 +136,9 @@ V = TypeVar("V")
 
 
 def tabs(names: Mapping[str, str]) -> str:
-    """Draw the tabs of a page, key to name; return the chosen key.
+    """Draw the tabs of a page, key to name; return the selected key.
 
-    The address names it as `tab`, and wins; a page that is left keeps its own.
+    The `tab` in the address has priority; each page remembers its tab.
     """
     key = f"tab-{'-'.join(names)}"
     wanted = (st.query_params.get("tab"), st.session_state.get(key), *names)
@@ -163,9 +163,9 @@ def one_of(
     help_text: str | None = None,
     **more: Any,
 ) -> V:
-    """Draw choices, value to name, as buttons of which one is always pressed; return its value."""
+    """Draw choices, value to name, as buttons with always one selected; return its value."""
     first = next(iter(names)) if default is None else default
-    if st.session_state.get(key) not in names:  # Streamlit warns of a default beside a state
+    if st.session_state.get(key) not in names:  # Streamlit warns if a default and a state exist
         st.session_state[key] = first
     look: Any = {"format_func": names.__getitem__, "key": key, "help": help_text} | more
     look |= {"required": True, "persist_state": "session"}
@@ -174,7 +174,7 @@ def one_of(
 
 
 def first_of_page(total: int, size: int, key: str) -> int:
-    """Draw page numbers if there are several pages; return the first item of the page."""
+    """Draw page numbers if there are several pages; return the first item on the page."""
     pages = -(-total // size)
     if pages < 2:
         return 0
@@ -183,7 +183,7 @@ def first_of_page(total: int, size: int, key: str) -> int:
 
 
 def onward(place: str, label: str, icon: str = ":material/arrow_forward:") -> None:
-    """Draw a link to another page, or as ``page/tab`` to one of its tabs."""
+    """Draw a link to another page, or with ``page/tab`` to one of its tabs."""
     page, _, tab = place.partition("/")
     query = {"tab": tab} if tab else None
     file = f"pages/{page}/{page}.py"
@@ -199,27 +199,27 @@ def scripted(name: str, html: str | None = None) -> Any:
 
 
 def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
-    """Return a widget's limits, widened so that the value of a run of the command line is inside.
+    """Widen a widget's limits to include the value of a run made by the command line.
 
-    Streamlit would show its limit instead, and the next change would fit with that.
+    Otherwise Streamlit would show its limit, and the next change would fit with it.
     """
-    most = type(value)(2**53 - 1)  # browsers count no further; Streamlit refuses mixed types
+    most = type(value)(2**53 - 1)  # exact in browsers; Streamlit refuses mixed types
     return min(limits[0], value), max(limits[1], min(value, most))
 
 
 def press(label: str, key: str, act: Callable[..., object], *args: Any, **look: Any) -> None:
-    """Draw a button whose press calls `act` with `args`; its errors become notices."""
+    """Draw a button that calls `act` with `args`; its errors become notices."""
     st.button(label, key, on_click=guarded(act), args=args, **look)
 
 
-Act = Callable[[str, str], object]  # takes the button's value and the typed text
+Act = Callable[[str, str], object]  # gets the button's value and the typed text
 _listener = scripted("acts")
 
 
 def acting(html: str, key: str, acts: Mapping[str, Act]) -> None:
-    """Draw HTML whose buttons, by their kind, call one of `acts`; see `button` and `name`.
+    """Draw HTML whose buttons call the `acts` of their kinds; see `button` and `name`.
 
-    Data in the HTML must be escaped; `key` differs from all others on the page.
+    Data in the HTML must be escaped; `key` must be unique on the page.
     """
     with st.container(key=key):
         st.html(html)
@@ -234,10 +234,10 @@ def button(
     css: str = "ca-act",
     pressed: bool | None = None,
 ) -> str:
-    """Return a button as HTML; `body` must be HTML already.
+    """Return a button as HTML; `body` must be HTML.
 
-    `act` is a key of `acting`'s acts, which gets `value` as text; `label` is for a body that does
-    not say what the button does; `pressed` is the state of a toggle.
+    `act` is a key of `acting`'s acts, which gets `value` as text; `label` describes the button if
+    the body does not; `pressed` is the state of a toggle.
     """
     more = {"title": label} if label else {}
     if pressed is not None:
@@ -249,9 +249,9 @@ def button(
 def choice(
     texts: Sequence[str], act: str, value: object, now: int, label: str, css: str = "ca-choice"
 ) -> str:
-    """Return a list as HTML; its act gets the place of the chosen text, of which `now` is first.
+    """Return a list as HTML; its act gets the index of the selected text, initially `now`.
 
-    With -1 as `now` nothing is chosen yet.
+    With -1 as `now`, nothing is selected.
     """
     options = [tag("option", "choose one", value="", selected="")] if now < 0 else []
     for i, text in enumerate(texts):
@@ -262,7 +262,7 @@ def choice(
 
 
 def name(body: str, act: str, value: object, now: str, label: str) -> str:
-    """Return a name, `now` at first, as a button that becomes a text field."""
+    """Return a name, initially `now`, as a button that becomes a text field."""
     shared = {"type": "button", "data-act": act, "data-value": str(value), "data-name": now}
     return tag("button", words(body), "ca-act ca-named", title=label, **shared)
 
@@ -270,13 +270,13 @@ def name(body: str, act: str, value: object, now: str, label: str) -> str:
 @guarded
 def _answer(key: str, acts: Mapping[str, Act]) -> None:
     message = st.session_state[f"{key}_acts"].get("act")
-    if isinstance(message, Mapping) and message.get("act") in acts:  # else not from our script
+    if isinstance(message, Mapping) and message.get("act") in acts:  # else not from appca's script
         value, text = (str(message.get(part, ""))[:1000] for part in ("value", "text"))
         acts[message["act"]](value, text)
 
 
-WEIGHTS, MOST_WEIGHTS = 4, 24  # of a component of a table: shown at once, and on demand
-SURE = 2.0  # standard deviations from 0 from which on the sign of a weight is sure
+WEIGHTS, MOST_WEIGHTS = 4, 24  # number of weights per component of a table: initially, and expanded
+SURE = 2.0  # distance from 0, in standard deviations, at which a weight's sign is certain
 
 
 def loadings(
@@ -284,8 +284,8 @@ def loadings(
 ) -> str:
     """Return the largest weights of a component (D,) of a table as HTML bars.
 
-    With `spread` (D,), the standard deviations of all weights, both are beside the names, and the
-    bar of a weight within `SURE` of them of 0 is hollow: its sign is not sure.
+    With `spread` (D,), the standard deviations of all weights, the numbers are next to the names,
+    and the bar of a weight within `SURE` of them from 0 is hollow: its sign is uncertain.
     """
     lines = []
     for item in ranked_loadings(pattern, names, MOST_WEIGHTS):
@@ -320,7 +320,7 @@ class Classes(NamedTuple):
 
 
 def every(dataset: Dataset) -> list[Classes]:
-    """Return the classes of each label with 2 to `MOST_CLASSES` of them."""
+    """Return the classes of each label with 2 to `MOST_CLASSES` classes."""
     labelled = []
     for name in dataset.labels:
         key = f"{dataset.digest}-{name}-{dataset.class_order(name)}"
@@ -331,7 +331,7 @@ def every(dataset: Dataset) -> list[Classes]:
 
 
 def choose(dataset: Dataset, page: str) -> Classes | None:
-    """Draw the choice of a label and return its classes; None if no label has any."""
+    """Draw the choice of a label and return its classes; None if no label has classes."""
     choices = {classes.title: classes for classes in every(dataset)}
     if not choices:
         return None
@@ -348,9 +348,9 @@ POLL_SECONDS = 0.5
 
 
 def shown(find: Callable[[], fits.Shown | None] = fits.shown) -> fits.Shown | None:
-    """Return the fit to draw; without one draw the progress of its job, or offer it.
+    """Return the fit to draw; if there is none, draw its job's progress, or offer it.
 
-    `fits.finished` as `find` leaves previews out.
+    `fits.finished` as `find` excludes previews.
     """
     now, place = state.config(), None
     if services.runs().get(now.id) is None and fits.running(now.id) is None:
@@ -375,9 +375,9 @@ def follow(
     caption: str = "",
     arrived: Callable[[], None] | None = None,
 ) -> bool:
-    """Draw the running job that makes `key`; False when there is none.
+    """Draw the running job for `key`; return False if there is none.
 
-    `cancel` is the key of its button, `caption` is beside it, and `arrived` draws partial results.
+    `cancel` is its button's key, `caption` is beside it, and `arrived` draws partial results.
     """
     job = fits.running(key)
     if job is not None:
@@ -386,7 +386,7 @@ def follow(
 
 
 def begin(kind: str, key: str, spec: dict[str, Any]) -> None:
-    """Start the job that makes `key`, even if it was cancelled before, and wait for it."""
+    """Start the job for `key`, even if it was cancelled before, and wait for it."""
     fits.declined().discard(key)
     fits.start_job(kind, spec, fits.Watched(kind, key))
 
@@ -394,8 +394,8 @@ def begin(kind: str, key: str, spec: dict[str, Any]) -> None:
 def job_button(
     label: str, widget: str, kind: str, key: str, spec: dict[str, Any], *, primary: bool = True
 ) -> None:
-    """Draw the button with the key `widget` that starts a job; see `begin`."""
-    # A callback would miss the number that is being typed.
+    """Draw a button, with the key `widget`, that starts a job; see `begin`."""
+    # A callback would miss a number that is still being typed.
     if st.button(label, type="primary" if primary else "secondary", key=widget):
         begin(kind, key, spec)
         st.rerun()
@@ -442,7 +442,7 @@ def _line(job: JobStatus) -> str:
 
 
 def preview_note(shown: fits.Shown) -> bool:
-    """Mark a fit that is no finished fit of this machine; return whether it was marked."""
+    """Mark a fit that is unfinished or from elsewhere; return whether it was marked."""
     config, mark = shown.config, partial(st.badge, color="orange")
     if shown.is_refused:
         text = (
@@ -470,7 +470,7 @@ def preview_note(shown: fits.Shown) -> bool:
 
 
 def gaps_note(dataset: Dataset, whose: str) -> None:
-    """State that `whose` fits read the column's mean in missing cells, if there are any."""
+    """State that `whose` fits read the column mean in missing cells, if there are any."""
     if dataset.missing is None:
         return
     verb = "is" if dataset.n_missing == 1 else "are"
@@ -482,7 +482,7 @@ def gaps_note(dataset: Dataset, whose: str) -> None:
 
 
 LINE: Any = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
-NOTE = "status_note"  # in `st.session_state`: where a page adds to the status line
+NOTE = "status_note"  # in `st.session_state`: a page's text for the status line
 JOB_TITLES = {
     "fit": "Fitting",
     "umap": "Mapping rows",
@@ -511,13 +511,13 @@ def ending(shown: fits.Shown) -> str:
 
 
 def still_improves(shown: fits.Shown) -> bool:
-    """Whether a fit ended because it had no more iterations."""
+    """Whether a fit ended at its maximum number of iterations."""
     ran_out = shown.info.stop_reason.startswith("reached max_iter")
     return ran_out and "max_iter" in shown.config.parameters
 
 
 def waits_for() -> str:
-    """Show why a job in the queue waits."""
+    """Show why a queued job waits."""
     running = (job for job in services.jobs().active() if job.state == "running")
     ahead = [JOB_TITLES.get(job.kind, "other work").lower() for job in running]
     return f"waits for: {ahead[0]}" if ahead else "waiting"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MISSING = {"model": "Fill from the model", "mean": "Mean of the new rows", "drop": "Drop the rows"}
 MOST_NAMES = 6
-MOST_FILES = 100  # Streamlit drops failed uploads unsaid: of 1,440 images, 29 did not arrive
+MOST_FILES = 100  # Streamlit drops failed uploads silently: 29 of 1,440 images were lost
 
 
 def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
@@ -92,7 +92,7 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
 def _outcome(
     ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: arrivals.Options
 ) -> tuple[Matched | None, str, arrivals.Report]:
-    """Return new rows in the columns of the run, or the sentence why not, and their report."""
+    """Return new rows with the run's columns, or an error sentence, and the report."""
     del ids, key
     named = [(file.name, file) for file in _files]
     limits = ReadLimits(scratch=arrivals.scratch(), least_rows=1)
@@ -120,15 +120,15 @@ HEIGHT = 560
 
 
 class DescribedData(NamedTuple):
-    """New rows under a run."""
+    """New rows, described by a run."""
 
     dataset: Dataset
-    fitted: FittedRun  # the run's, with the new rows in the place of its own
+    fitted: FittedRun  # the run, with the new rows in place of its own
     key: str  # cache key of these numbers
 
 
 class OldAndNewRows(NamedTuple):
-    """Rows of the data, then new rows, as one data set."""
+    """Rows of the data, followed by new rows, as one data set."""
 
     dataset: Dataset
     fitted: FittedRun
@@ -180,9 +180,9 @@ def _scene(both: OldAndNewRows, codes: np.ndarray) -> Scene:
 def together(
     dataset: Dataset, fitted: FittedRun, new: Dataset, projected: DescribedRows, drawn: np.ndarray
 ) -> OldAndNewRows:
-    """Return a sample of the data (`dataset`, `fitted`), then the rows `drawn` of new ones.
+    """Return a sample of the data (`dataset`, `fitted`), then the rows `drawn` of new rows.
 
-    `new` has the columns of the data; `projected` describes all its rows under the fit.
+    `new` has the columns of the data; `projected` describes all its rows with the fit.
     """
     order = np.random.default_rng(PLACEMENT_SEED).permutation(dataset.n_rows)
     old = np.sort(order[:MOST_OLD])
@@ -261,7 +261,7 @@ def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
 
 
 def _subjects(tests: "pd.DataFrame") -> Counter[str]:
-    """Count columns and components; each may have several tests."""
+    """Count columns and components, each of which may have several tests."""
     subjects = {
         ("component", name.split()[-1]) if component_of(name)[1] else ("column", name)
         for name in tests["column"]

@@ -32,8 +32,8 @@ from appca.ui.state import KEYS, guarded
 from appca.words import InputError, counted, refusing
 
 EXPLORE = "pages/explore/explore.py"
-PICTURES = STATIC / "pictures"  # pictures of the built-in data sets
-PHOTOGRAPHS = {"turntable", "coil20"}  # not inverted on a dark page
+PICTURES = STATIC / "pictures"  # of the built-in data sets
+PHOTOGRAPHS = {"turntable", "coil20"}  # not inverted on dark pages
 ACROSS, DOWN = 9, 5
 SAMPLE = 1440
 
@@ -77,7 +77,7 @@ def _picture_of(key: str, is_here: bool) -> np.ndarray | None:
             return np.asarray(file.convert("RGB"))
     try:
         dataset = load(key, n=SAMPLE) if is_here else None
-    except InputError:  # said when it is opened
+    except InputError:  # reported when it is opened
         dataset = None
     if dataset is None:
         return None
@@ -87,7 +87,7 @@ def _picture_of(key: str, is_here: bool) -> np.ndarray | None:
 
 
 def ahead() -> Iterator[Callable[[], object]]:
-    """Return what draws the pictures of downloaded data sets ahead."""
+    """Yield functions that draw the pictures of downloaded data sets in advance."""
     published = (key for key, source in SOURCES.items() if not source.offline)
     return (partial(_picture_of, key, are_here(key)) for key in published)
 
@@ -103,19 +103,19 @@ def _option(key: str, option: Option) -> Any:
     return one_of(option.help, names, default=option.default, key=key)
 
 
-_NAMED = {"datasets", "selections", "numbers"}  # whose entries are named after their data
+_NAMED = {"datasets", "selections", "numbers"}  # folders with entries named after their data
 
 
 class Deletion(NamedTuple):
-    """Fits to be deleted, with their data unless other fits use them."""
+    """Fits to delete, and their data if no other fit uses them."""
 
     runs: frozenset[str]
     data: frozenset[str]
-    shared: tuple[tuple[str, int], ...]  # data sets that stay: name, number of other works
+    shared: tuple[tuple[str, int], ...]  # data sets that are kept: name, number of other fits
 
 
 def planned(home: Path, run_ids: Collection[str]) -> Deletion:
-    """Return data to delete with fits: also other readings of the same file."""
+    """Return the data to delete with fits, including other readings of the same file."""
     runs, stored = RunStore(home).list(), DatasetStore(home).list()
     chosen = {run.config.dataset for run in runs if run.id in run_ids}
     others = Counter(run.config.dataset for run in runs if run.kept and run.id not in run_ids)
@@ -128,9 +128,9 @@ def planned(home: Path, run_ids: Collection[str]) -> Deletion:
 
 
 def erase(home: Path, deletion: Deletion | None = None) -> None:
-    """Delete fits and data with their results; without a deletion, everything.
+    """Delete fits and data with their results; without `deletion`, delete everything.
 
-    Raises InputError when the disk refuses.
+    Raises InputError if something cannot be deleted.
     """
     marks = set[str]() if deletion is None else {*deletion.runs, *deletion.data}
     marks |= {digest_of({"dataset": mark, "model": model}) for mark in marks for model in MODELS}
@@ -147,7 +147,7 @@ def erase(home: Path, deletion: Deletion | None = None) -> None:
 
 
 def _text(path: Path) -> str:
-    """Return the text that names the runs and data of a file, or of a folder's files."""
+    """Return text that names the runs and data of a file, or of a folder's files."""
     if path.is_dir():
         inside = sorted(path.iterdir())
         return " ".join([*(file.name for file in inside), path.name, *map(_text, inside)])
@@ -182,12 +182,12 @@ def _recent_work() -> None:
 
 
 def _works(store: RunStore) -> list[Run]:
-    """Return the kept runs, and the newest of each data set without one, newest first."""
+    """Return kept runs, and the newest run of any other data set, newest first."""
     runs = store.list()
     kept = [run for run in runs if run.kept]
     fitted = {run.config.dataset for run in kept}
     newest: dict[str, Run] = {}
-    for run in sorted(runs, key=lambda run: run.config.model == "PPCA"):  # made unasked by Compare
+    for run in sorted(runs, key=lambda run: run.config.model == "PPCA"):  # Compare adds PPCA
         if run.config.dataset not in fitted:
             dataset = _dataset(run)
             is_file = dataset is not None and dataset.provenance.get("source") == "file"

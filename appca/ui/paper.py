@@ -1,4 +1,4 @@
-"""The page Paper: results, brain, whitening, the synthetic laboratory."""
+"""The page Paper: results, brain, whitening, and the synthetic laboratory."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ EXPLAINED = {
 
 
 def laboratory() -> None:
-    """Draw synthetic data: their design, the supports, and the way to open them."""
+    """Draw synthetic data: their design, the supports, and a button to open them."""
     names = {design: design.capitalize() for design in DESIGNS}
     design = kit.one_of("Design of Z", names, "lab_design", "balanced")
     answer(EXPLAINED[design])
@@ -120,7 +120,7 @@ def _read(name: str) -> Stored | None:
 
 
 def _is_of_the_paper(study: Study, options: Options) -> bool:
-    """Whether the paper's claims can be judged by a result."""
+    """Whether a result can test the paper's claims."""
     usual = study.options()
     return all(options.get(name) == usual.get(name) for name in ("data", "recording"))
 
@@ -130,13 +130,13 @@ def _numbers_of(kept: Stored) -> str:
 
 
 def _figures(study: Study, kept: Stored) -> tuple[Figures, go.Figure]:
-    """Return the figures of a result, and the first at the size of a card."""
+    """Return the figures of a result, and the first one at card size."""
     here = [are_here(source) for source in ("mnist", "coil20")]
     return _drawn(f"{kept.id} {kept.created} {here}", study, kept)
 
 
 def ahead() -> Iterator[Callable[[], object]]:
-    """Return what draws the cards ahead."""
+    """Yield functions that draw the cards in advance."""
     for study in STUDIES.values():
         kept = _newest_result(study)
         if kept is not None:
@@ -215,7 +215,7 @@ def _shown(study: Study, kept: Stored, *names: str) -> None:
 
 
 def brain() -> None:
-    """Draw the newest result, and the way to open other recordings."""
+    """Draw the newest result, and a link for opening other recordings."""
     kept = _newest_result(STUDY)
     if kept is not None:
         _shown(STUDY, kept, "maps", "courses")
@@ -281,12 +281,12 @@ WHITENING_SIZES = (2, 3, 5, 7, 10, 15, 20, 30, 50)
 USUAL = (3, 5, 10)
 LARGE, FEW_EPOCHS, MANY_EPOCHS = 5000, 40, 100  # rows; passes over large and small data
 FOLDS = 5
-# Seconds: in all; and for each row, epoch, fold and K, without and by feature.
+# Seconds: constant; then per row, epoch, fold and K, without and with a factor per feature.
 _START, _STEP, _STEP_A_FEATURE = 4.0, 1.7e-5, 2.5e-8
 
 
 def whitening(dataset: Dataset) -> None:
-    """Draw the paper's result, and the same experiment on the data in use."""
+    """Draw the paper's result, and the same experiment on the current data."""
     kept = _newest_result(WHITENING)
     if kept is not None:
         _shown(WHITENING, kept)

@@ -1,4 +1,4 @@
-"""Rows as pictures, as a table, and one row as an equation."""
+"""Rows as pictures, rows as a table, and one row as an equation."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -53,23 +53,23 @@ def _tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
 
 
 def on_page(dataset: Dataset, images: np.ndarray) -> np.ndarray:
-    """Turn strokes dark where the page is light."""
+    """Invert strokes on a light page."""
     return 255 - images if is_ink(dataset) and not is_dark() else images
 
 
 def strip(dataset: Dataset, rows: np.ndarray, colours: Sequence[str] | None = None) -> str:
-    """Return the images of rows side by side as the source of an <img>, on strips of colours."""
+    """Return the images of rows side by side as the source of an <img>, above coloured strips."""
     return data_uri(image_row(_tiles(dataset, rows), colours))
 
 
 def figure(image: np.ndarray, name: str, alt: str = "") -> str:
-    """Return an image over its name as HTML."""
+    """Return an image with its name below as HTML."""
     picture = tag("img", "", src=data_uri(image), alt=alt or name)
     return tag("figure", picture + tag("figcaption", words(name)))
 
 
 def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
-    """Return the images of rows in one picture; ink is dark on a light page."""
+    """Return the images of rows as one picture; ink is dark on a light page."""
     ground = 0 if is_ink(dataset) and is_dark() else 255
     return montage(on_page(dataset, sheets.tiles_of(dataset, rows)), columns, ground=ground)
 
@@ -81,11 +81,11 @@ LONGEST_NUMBER = 16
 
 
 def chosen(dataset: Dataset) -> int:
-    """Return the row on screen: the one chosen last, the address's, or the first selected one."""
+    """Return the row on screen: the last chosen, the address's, or the first selected row."""
     rows = st.session_state.setdefault(KEYS.points, {})
     selected = np.flatnonzero(state.get(dataset)).tolist()
     alone = selected[0] if len(selected) == 1 else None
-    if alone != rows.get(f"alone-{dataset.digest}"):  # selected since
+    if alone != rows.get(f"alone-{dataset.digest}"):  # selected since then
         rows[f"alone-{dataset.digest}"] = alone
         rows |= {} if alone is None else {dataset.digest: alone}
     if dataset.digest not in rows:
@@ -105,7 +105,7 @@ def _show(dataset: Dataset, row: int) -> None:
 
 
 def hold(dataset: Dataset, row: int | None) -> None:
-    """Show and ring the row of a click; None removes the ring."""
+    """Show and ring the clicked row; None removes the ring."""
     if row is None:
         st.session_state.setdefault(KEYS.points, {}).pop(f"held-{dataset.digest}", None)
         return
@@ -114,7 +114,7 @@ def hold(dataset: Dataset, row: int | None) -> None:
 
 
 def held(dataset: Dataset) -> int | None:
-    """Return the row with the ring."""
+    """Return the ringed row."""
     is_held = f"held-{dataset.digest}" in st.session_state.get(KEYS.points, {})
     return chosen(dataset) if is_held else None
 
@@ -149,7 +149,7 @@ def _choose(dataset: Dataset) -> int:
 
 
 def find(dataset: Dataset, text: str) -> int | None:
-    """Return the row with this id or number, from 1, else the first whose id contains the text."""
+    """Return the row with this id or number (from 1), or the first id that contains the text."""
     text = text.strip()
     matches = np.flatnonzero(dataset.ids == text)
     if not len(matches) and text:
@@ -160,7 +160,7 @@ def find(dataset: Dataset, text: str) -> int | None:
 
 
 def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None:
-    """Return the row before (-1) or after (1), among `through` if that has rows; None at an end."""
+    """Return the row before (-1) or after (1), within `through` if not empty; None at an end."""
     among = through if len(through) else np.arange(n_rows)
     place = np.searchsorted(among, row) - 1 if by < 0 else np.searchsorted(among, row, side="right")
     return int(among[place]) if 0 <= place < len(among) else None
@@ -173,7 +173,7 @@ DOUBTFUL, CERTAIN = 0.5, 0.9
 
 
 def body(dataset: Dataset, shown: fits.Shown) -> None:
-    """Draw the row that is selected alone, or the one found last."""
+    """Draw the single selected row, or the row found last."""
     row, fitted = _choose(dataset), shown.fitted
     pieces = parts(dataset, fitted, row)
     y = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))[0].astype(float)
@@ -289,9 +289,9 @@ HEIGHT = 400
 def draw(
     dataset: Dataset, fitted: FittedRun, verdict: NewRowsVerdict, order: np.ndarray, key: str
 ) -> int:
-    """Draw rows as a table, and the ticked or first one as a sum; return that row.
+    """Draw rows as a table, and the ticked or first row as a sum; return that row.
 
-    `order` has the rows, at least one, the worst fitting first; `key` is of the numbers.
+    `order` has at least one row, with the worst fit first; `key` identifies the numbers.
     """
     top = order[:MOST_LISTED]
     images = _images(f"{key}-{is_dark()}-{top.tolist()}", dataset, fitted, top)
@@ -322,7 +322,7 @@ def table_of(
     rows: np.ndarray,
     images: dict[str, list[str]],
 ) -> "pd.DataFrame":
-    """Return facts about rows as a table; `images` are further columns."""
+    """Return facts about rows as a table; `images` are additional columns."""
     import pandas as pd
 
     columns: dict[str, object] = {"id": dataset.ids[rows]} | images

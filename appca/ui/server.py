@@ -1,8 +1,8 @@
-"""The server: its routes, the lock on its home, and who may connect.
+"""The server: its routes, the lock on its home, and access control.
 
 ``appca`` opens a link whose token is exchanged for a cookie. A proxy with a login sends the token
-in a header; websockets need the cookie all the same, because jupyter-server-proxy 4.6 forwards them
-without a login. Without a token, as under ``streamlit run app.py``, everybody is let in.
+in a header. Websockets also need the cookie, because jupyter-server-proxy 4.6 forwards them
+without a login. Without a token, as with ``streamlit run app.py``, everybody has access.
 """
 
 import os
@@ -53,8 +53,8 @@ async def _health(_request: Request) -> JSONResponse:
 
 
 def allow_many_files() -> None:
-    """Raise the limit of open files as far as the system allows, to 65,536."""
-    with suppress(ImportError, ValueError, OSError):  # not on every system
+    """Raise the limit of open files as far as the system allows, up to 65,536."""
+    with suppress(ImportError, ValueError, OSError):  # not available on every system
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -83,7 +83,7 @@ _REFUSAL = (
 
 
 def check_and_hold() -> None:
-    """End the process if strangers could connect, or another server has the home; else lock it."""
+    """Exit if strangers could connect, or another server uses the home; otherwise lock it."""
     guarded = bool(os.environ.get(access_control.TOKEN) or os.environ.get(access_control.PROXY))
     hosts = st.get_option("server.allowedHosts") or ()
     sentence = access_control.refusal(st.get_option("server.address"), hosts, guarded=guarded)
@@ -92,7 +92,7 @@ def check_and_hold() -> None:
 
 
 def middleware() -> list[Middleware]:
-    """Return the guard with the settings of the environment."""
+    """Return the access guard, configured by the environment."""
     told = st.get_option("server.corsAllowedOrigins") or ()
     named = (*access_control.listed(os.environ.get(ORIGINS, "")), *told)
     origins = set(filter(None, map(place, named)))
@@ -124,12 +124,12 @@ class Guard:
         self._policy = " ".join(["frame-ancestors 'self'", *frames])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on, exchange, or refuse."""
+        """Forward a request, exchange its token, or refuse it."""
         kind, new_cookie = scope["type"], ""
         if kind == "lifespan":
             await self.app(scope, receive, send)
             return
-        # Python before 3.11.10 and 3.12.5 needs 7 s for 64 kB of backslashes in a cookie.
+        # Python before 3.11.10 and 3.12.5 needs 7 s to parse 64 kB of backslashes in a cookie.
         scope["headers"] = [
             (name, value.replace(b"\\", b"") if name == b"cookie" else value)
             for name, value in scope["headers"]
@@ -139,7 +139,7 @@ class Guard:
             warm_up.page_was_asked.set()
         kept = cookie_parser(headers.get("cookie", "")).get(_name(scope), "")
         is_known = access_control.same(kept, self._cookie)
-        # A proxy has the token, which a browser exchanges for the cookie.
+        # A proxy sends the token in a header; a browser exchanges it for the cookie.
         is_forwarded = bool(self.token) and access_control.same(headers.get(HEADER, ""), self.token)
         if kind == "http" and is_forwarded and not is_known:
             new_cookie = self._cookie_for(scope)
@@ -156,14 +156,14 @@ class Guard:
         await (answer or self.app)(scope, receive, marked if kind == "http" else send)
 
     def _answer(self, scope: Scope, headers: Headers, is_known: bool) -> ASGIApp | None:
-        """Return the refusal or the exchange of a token; None if the request may pass."""
+        """Return a refusal, or the exchange of a token; None if the request may pass."""
         socket = scope["type"] == "websocket"
         if socket or scope["method"] not in _SAFE:
             host, origins = headers.get("host", ""), headers.getlist("origin")
             if not all(self._is_own(origin, host) for origin in origins):
                 text = "A page of another site asks; APPCA_ORIGINS names those that may.\n"
                 return WebSocketClose(1008) if socket else PlainTextResponse(text, 403)
-            # Streamlit and the routes know less of allowed origins
+            # origins are checked here; Streamlit allows fewer
             scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"origin"]
         if not self.token or scope["path"] in self._open or is_known:
             return None
@@ -199,5 +199,5 @@ class Guard:
 
 
 def _name(scope: Scope) -> str:
-    """Return the name of the cookie, with the port because browsers ignore it."""
+    """Return the cookie's name, with the port because browsers share cookies between ports."""
     return f"appca-{(scope.get('server') or ('', 0))[1] or 0}"

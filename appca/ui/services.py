@@ -1,4 +1,4 @@
-"""Stores, the queue of jobs and caches, one for each server."""
+"""Stores, the job queue, and caches, one of each per server."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from appca.runs.store import RunStore
 from appca.storage.identity import is_digest
 from appca.words import InputError
 
-NOTED = ("ordered", "events", "class_names")  # facts that a person notes of a data set
+NOTED = ("ordered", "events", "class_names")  # facts about a data set that a user has set
 
 
 class Services(NamedTuple):
@@ -63,13 +63,13 @@ def jobs() -> Jobs:
 
 
 def cookie(name: str) -> str:
-    """Return a cookie of the browser; empty without."""
+    """Return a browser cookie; an empty text if it is missing."""
     value = st.context.cookies.get(name)
     return value if isinstance(value, str) else ""  # a mock in AppTest since Python 3.12
 
 
 def dataset(digest: str) -> Dataset:
-    """Open a stored data set, whose matrix stays on disk."""
+    """Open a stored data set; its matrix stays on disk."""
     folder = datasets().folder / digest
     place = folder.stat().st_ino if is_digest(digest) and folder.exists() else 0
     return _opened(str(home()), digest, place)
@@ -83,7 +83,7 @@ def _opened(folder: str, digest: str, _place: int) -> Dataset:
 
 
 def note(digest: str, **facts: Any) -> None:
-    """Note facts of a stored data set, such as the names of its classes."""
+    """Record facts about a stored data set, such as the names of its classes."""
     stored = datasets().get(digest)
     datasets().put(replace(stored, provenance=stored.provenance | facts))
     _opened.clear()
@@ -117,11 +117,11 @@ _Made = TypeVar("_Made")
 def by_key(
     most: int,
 ) -> Callable[[Callable[_Given, _Made]], Callable[Concatenate[str, _Given], _Made]]:
-    """Return a decorator that caches the last results by a key before the arguments."""
+    """Return a decorator that caches the latest results by a key before the arguments."""
 
     def decorate(make: Callable[_Given, _Made]) -> Callable[Concatenate[str, _Given], _Made]:
         @st.cache_resource(show_spinner=False, max_entries=most)
-        @wraps(make)  # Streamlit tells functions apart by name, and hashes no argument with a _
+        @wraps(make)  # Streamlit needs distinct names, and skips arguments with _
         def kept(*, key: str, _given: tuple[Any, ...], _named: dict[str, Any]) -> _Made:
             del key
             return make(*_given, **_named)
@@ -142,5 +142,5 @@ def kept(make: Callable[[], _Made]) -> _Made:
 
 @by_key(48)
 def kept_of_row(make: Callable[[], _Made]) -> _Made:
-    """Return `make()` of one row from a separate cache, because there are many rows."""
+    """Return `make()` for one row from a separate cache, because there are many rows."""
     return make()

@@ -1,4 +1,4 @@
-"""Settings of the model, of the preprocessing and of the map."""
+"""Settings of the model, the preprocessing, and the map."""
 
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ def preprocessing(dataset: Dataset) -> None:
         if seen["prepare"] != options.prepare:
             seen |= {"scale": suggest(dataset, seen["prepare"]).scale}
         wanted = Preprocessing(**seen, pca=reduced)
-        services.prepared(dataset.digest, wanted.to_dict())  # refuses values that do not allow it
+        services.prepared(dataset.digest, wanted.to_dict())  # raises for unsuitable values
         state.set_preprocessing(wanted)
 
     def look(name: str, help_text: str = "", **more: Any) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def map_settings(dataset: Dataset) -> None:
 
 
 def config_of(dataset: Dataset, fit: RunConfig) -> EmbeddingConfig | None:
-    """Return the map of the present settings; None for too few rows."""
+    """Return the map of the current settings; None if there are too few rows."""
     chosen = st.session_state.get(KEYS.umap) or {}
     usual = {"n_neighbors": min(NEIGHBOURS, dataset.n_rows - 1)}
     asked = {name: chosen[name] for name in ("n_neighbors", "min_dist", "start") if name in chosen}
@@ -122,14 +122,14 @@ def config_of(dataset: Dataset, fit: RunConfig) -> EmbeddingConfig | None:
 
 
 def stored_map(dataset: Dataset, fit: RunConfig) -> Embedding | None:
-    """Return the finished map of the present settings."""
+    """Return the finished map of the current settings, if any."""
     config = config_of(dataset, fit)
     stored = None if config is None else EmbeddingStore(home()).get(config.id)
     return stored if stored is not None and len(stored.coordinates) == dataset.n_rows else None
 
 
 def trust_sentence(trust: np.ndarray) -> str:
-    """Return how far a map can be trusted; trust is (N, 3), NaN if not compared."""
+    """Say how far a map can be trusted; trust is (N, 3), NaN for rows not compared."""
     compared = trust[~np.isnan(trust[:, 0])]
     false, missing, kept = compared.mean(axis=0, dtype=np.float64)
     how = f"{len(compared):,} of {len(trust):,} rows are compared with all others."
@@ -141,7 +141,7 @@ def trust_sentence(trust: np.ndarray) -> str:
 
 def offer(dataset: Dataset, shown: Shown) -> None:
     """Draw the progress of the map, or the button that starts it."""
-    from appca.jobs.tasks import map_seconds  # after the first picture
+    from appca.jobs.tasks import map_seconds  # imported after the first picture
 
     config = config_of(dataset, shown.config)
     if config is None:
@@ -157,7 +157,7 @@ EXTENSIONS = ("noise", "row_scale", "n_active")
 
 
 class SettingChoice(NamedTuple):
-    """A parameter with few values."""
+    """A parameter with a few values."""
 
     label: str
     names: dict[str, str]
@@ -165,7 +165,7 @@ class SettingChoice(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A parameter that is a number, whole if its limits are."""
+    """A numeric parameter, an integer if its limits are."""
 
     label: str
     least: float
@@ -337,11 +337,11 @@ def _widget(name: str, field: SettingChoice | Number, now: RunConfig) -> None:
     options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
     is_number = isinstance(value, int | float)
     if not is_number and str(value) not in options:
-        options.append(str(value))  # the command line knows more values
+        options.append(str(value))  # the command line allows more values
     st.session_state[key] = FIXED if is_number else str(value)  # a start may be an array
     titles = {option: field.names.get(option, option) for option in options}
     st.selectbox(field.label, options, format_func=titles.__getitem__, key=key, **look)
-    if is_number and name != "n_active":  # L has its slider in the bar
+    if is_number and name != "n_active":  # L has a slider in the bar
         key = f"set-{name}-value"
         value = st.session_state[key] = float(value)
         limits = kit.around((1e-9, 1e9), value)
@@ -359,7 +359,7 @@ def _apply_model(name: str, widget: str) -> None:
 
 
 def _together(name: str, value: object, usual: dict[str, Any]) -> dict[str, Any]:
-    """Return further changes: not every inference fits every extension of the model."""
+    """Return further changes, because not every inference suits every extension of the model."""
     now = state.config().parameters
     if name == "noise" and value != usual[name]:
         fixed = not isinstance(now.get("latent_variance"), str)

@@ -33,7 +33,7 @@ LAST_NAMES = {"data", "run", "k", "l"}
 LONGEST_COOKIE = 400
 
 
-# Names in `st.session_state`; no other file spells one out.
+# Names in `st.session_state`; other files must not spell them out.
 KEYS = StrEnum(
     "KEYS",
     "config configs awaited history tab watched umap upload arrival declined notices selections "
@@ -42,7 +42,7 @@ KEYS = StrEnum(
 
 
 class Notice(NamedTuple):
-    """A sentence for the person."""
+    """A sentence for the user."""
 
     kind: str
     text: str
@@ -62,25 +62,25 @@ def current_dataset() -> Dataset:
 def begin() -> bool:
     """Resolve the address once per session; return whether this call did.
 
-    A bare address opens the last work of this browser, or the digits.
+    An address without parameters opens this browser's last work, or the digits.
     """
     if KEYS.config in st.session_state:
         return False
     address = dict(st.query_params)
     st.session_state[KEYS.awaited] = address.get("job")
-    text = unquote(services.cookie(LAST_COOKIE)[:LONGEST_COOKIE])  # of static/frame.js
+    text = unquote(services.cookie(LAST_COOKIE)[:LONGEST_COOKIE])  # set by static/frame.js
     last = {name: value for name, value in parse_qsl(text) if name in LAST_NAMES}
     last = {} if LAST_NAMES & set(address) else last
     if not (_resolve(address) or _resolve(last)):
         if last:
-            take_notices()  # nobody has asked for the last work
+            take_notices()  # the user did not ask for the last work
         open_first()
         _apply_k_and_l(address if "data" not in address else {})
     return True
 
 
 def _resolve(address: dict[str, str]) -> bool:
-    """Show the run or data set of an address; return whether there was one."""
+    """Show the run or data set of an address; return whether it has one."""
     run = services.runs().get(address.get("run") or "")
     try:
         if run is not None:
@@ -99,7 +99,7 @@ def _resolve(address: dict[str, str]) -> bool:
 
 
 def open_first() -> None:
-    """Show the digits; where they cannot be stored, the newest data set."""
+    """Show the digits or, if they cannot be stored, the newest data set."""
     here = services.datasets()
     try:
         digest = services.put_again(load(FIRST_DATA))
@@ -129,7 +129,7 @@ def _apply_k_and_l(address: dict[str, str]) -> None:
 
 
 def open_dataset(digest: str) -> None:
-    """Show a data set with its last configuration, or the suggested one."""
+    """Show a data set with its last configuration, or a suggested one."""
     dataset = services.dataset(digest)  # raises before anything has changed
     config = st.session_state.get(KEYS.configs, {}).get(digest)
     _set(config or first_config(dataset))
@@ -153,7 +153,7 @@ def set_parameters(**changes: object) -> None:
 
 
 def with_parameters(**changes: object) -> RunConfig:
-    """Return the configuration with other parameters, K and L within the data's limits.
+    """Return the configuration with other parameters, with K and L within the data's limits.
 
     An L above K raises K.
     """
@@ -166,7 +166,7 @@ def with_parameters(**changes: object) -> RunConfig:
 
 
 def set_model(model: str) -> None:
-    """Change the model; parameters of both models keep their values."""
+    """Change the model; common parameters keep their values."""
     _change(model=model, parameters=suited(model, config().parameters))
 
 
@@ -180,7 +180,7 @@ def _change(**parts: Any) -> None:
 
 
 def most_components(wanted: RunConfig, dataset: Dataset) -> int:
-    """Return the largest K: N - 1, and for orthogonal components at most D."""
+    """Return the largest K: N - 1, and at most D for orthogonal components."""
     if MODELS[wanted.model].can.beyond_features:
         return max(1, dataset.n_rows - 1)
     features = Preprocessing.from_dict(wanted.preprocessing).most_features(dataset.n_features)
@@ -195,7 +195,7 @@ def fitting_limits(wanted: RunConfig, dataset: Dataset) -> RunConfig:
 
 
 def notify(kind: str, text: str) -> None:
-    """Show a sentence when the frame is drawn next; equal ones are shown once."""
+    """Show a sentence when the frame is drawn next; equal sentences are shown once."""
     waiting, said = st.session_state.setdefault(KEYS.notices, []), Notice(kind, text)
     if said not in waiting:
         waiting.append(said)
@@ -208,7 +208,7 @@ def take_notices() -> list[Notice]:
 
 
 def write_address(**more: str | None) -> None:
-    """Update the address bar; a page link has cleared it."""
+    """Update the address bar, which a page link clears."""
     now, size = config(), config().chosen_size
     wanted: dict[str, str | None] = {"data": now.dataset, "run": now.id, "k": str(now.k)}
     wanted["l"] = None if size is None else str(size)
@@ -227,18 +227,18 @@ def _set(wanted: RunConfig) -> None:
 
 
 def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:
-    """Continue without some rows, numbers or a mask (N,), with the same settings."""
-    stored = services.datasets().get(dataset.digest)  # with the classes of the file
+    """Continue without some rows (numbers or a mask (N,)) and with the same settings."""
+    stored = services.datasets().get(dataset.digest)  # has the class names of the file
     _move_to(services.put_again(stored.without(rows, why)))
 
 
 def put_back(dataset: Dataset) -> None:
-    """Continue with the rows that were left out."""
+    """Restore the rows that were left out."""
     _move_to(left_out(dataset)["of"])
 
 
 def left_out(dataset: Dataset) -> dict[str, Any]:
-    """Return the note of `Dataset.without`; empty if all rows are there, or not stored."""
+    """Return the note of `Dataset.without`; empty if no row is left out, or the data are gone."""
     noted: dict[str, Any] = dataset.provenance.get("left_out") or {}
     return noted if noted and (services.datasets().folder / noted["of"]).is_dir() else {}
 
@@ -248,7 +248,7 @@ def _move_to(digest: str) -> None:
     _set(fitting_limits(config().to_be_fitted(dataset=digest), other))
 
 
-REMEMBERED = 256  # selections by token, of 9 kB for 70,000 rows
+REMEMBERED = 256  # number of selections by token, 9 kB each for 70,000 rows
 
 
 def get(dataset: Dataset) -> np.ndarray:
@@ -258,7 +258,7 @@ def get(dataset: Dataset) -> np.ndarray:
 
 
 def put(dataset: Dataset, rows: np.ndarray) -> None:
-    """Select rows, a mask (N,) or row numbers, on every page."""
+    """Select rows, given as a mask (N,) or row numbers, on every page."""
     mask = rows if rows.dtype == bool else np.isin(np.arange(dataset.n_rows), rows)
     if not np.array_equal(get(dataset), mask):
         _keep(dataset, mask.copy())
@@ -283,19 +283,19 @@ def delete_named(dataset: Dataset, name: str) -> None:
 
 
 def save_rule(dataset: Dataset, mask: np.ndarray, conditions: str) -> None:
-    """Keep the rows (N,) bool of a rule as a named selection."""
+    """Store the rows (N,) bool of a rule as a named selection."""
     name = store().save(dataset.digest, conditions, mask)
     notify("info", f"“{name}” is kept among the named selections.")
 
 
 def token(dataset: Dataset) -> str | None:
-    """Return the token of the selection in the address; None without a selection."""
+    """Return the selection's token for the address; None without a selection."""
     mask = get(dataset)
     return token_of(mask) if mask.any() else None
 
 
 def restore(dataset: Dataset, wanted: str | None) -> None:
-    """Select the rows of a token, if the server or a named selection has it."""
+    """Select the rows of a token, if the server or a named selection knows it."""
     bits = _server_wide().get(wanted or "")
     if bits is not None and len(bits) == -(-dataset.n_rows // 8):
         _keep(dataset, _unpacked(bits, dataset))
@@ -323,7 +323,7 @@ def _server_wide() -> OrderedDict[str, bytes]:
     return OrderedDict()
 
 
-TOLD = (ValueError, OSError, MemoryError)  # shown as a sentence; all other errors are ours
+TOLD = (ValueError, OSError, MemoryError)  # shown as a sentence; other errors are bugs
 
 _Given = ParamSpec("_Given")
 
@@ -349,7 +349,7 @@ def wait() -> None:
 
 
 def sentence(error: Exception) -> str:
-    """Return an error as one sentence, not yet protected from Markdown."""
+    """Return an error as one sentence, not yet escaped for Markdown."""
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return (
@@ -363,7 +363,7 @@ def sentence(error: Exception) -> str:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let no newer request end this run, and make later runs of the session wait."""
+    """Prevent newer requests from ending this run; later runs of the session wait."""
     with streamlit_internals.uninterrupted() as asked, _turn() if asked else nullcontext():
         yield
 
@@ -384,7 +384,7 @@ class Step(NamedTuple):
 
     number: int
     config: RunConfig
-    selected: bytes  # packed, of the configuration's data
+    selected: bytes  # packed mask for the configuration's data
     changes: tuple[Change, ...] = ()
 
 
@@ -397,7 +397,7 @@ class _History:
 
 
 def record() -> bool:
-    """Add the screen to the history; return whether it differs from the present step."""
+    """Add the screen to the history; return whether it differs from the current step."""
     if not is_ready():
         return False
     kept = _kept()
@@ -418,19 +418,19 @@ def note(undo: Callable[[], object], redo: Callable[[], object]) -> None:
 
 
 def number() -> str:
-    """Return the number of the present step, for the address."""
+    """Return the number of the current step, for the address."""
     kept = _kept()
     return str(kept.steps[kept.at].number if kept.steps else kept.number)
 
 
 def begin_at(asked: str | None) -> None:
-    """Continue with the step number of the address, after a reload."""
+    """Continue at the step number in the address, after a reload."""
     if asked and asked.isdecimal() and len(asked) < 10:
         _kept().number = int(asked)
 
 
 def can_step(by: int) -> bool:
-    """Whether there is a step before (-1) or after (1) this one."""
+    """Whether there is a step before (-1) or after (1) this step."""
     return 0 <= _kept().at + by < len(_kept().steps)
 
 
@@ -443,15 +443,15 @@ def undo() -> None:
 
 @guarded
 def redo() -> None:
-    """Redo the step that was undone last."""
+    """Redo the last undone step."""
     _go(_kept().at + 1)
 
 
 @guarded
 def follow(address: dict[str, str]) -> None:
-    """Show the step of an address to which the browser went back or forward."""
+    """Show the step of an address reached by the browser's back or forward button."""
     asked, kept = address.get("step"), _kept()
-    if asked in (None, number()) or record():  # a change at the same time wins
+    if asked in (None, number()) or record():  # a simultaneous change has priority
         return
     numbers = {str(step.number): place for place, step in enumerate(kept.steps)}
     place = numbers.get(asked or "")
@@ -483,7 +483,7 @@ def _kept() -> _History:
 
 @guarded
 def rename(run: Run | None, component: int, name: str) -> None:
-    """Name a component, counted from 0; an empty name removes its own."""
+    """Name a component, counted from 0; an empty text removes its name."""
     if run is not None:
         numbers = ComponentNumbers(home())
         old = numbers.of_run(run).names[component]
@@ -502,13 +502,13 @@ def flip(run: Run | None, component: int) -> None:
 
 
 def rename_class(digest: str, said: str) -> None:
-    """Rename a class; an empty name restores that of the data.
+    """Rename a class; an empty text restores the original name.
 
-    `said` is JSON of the label, the name before, and the new one.
+    `said` is JSON of the label, the old name, and the new one.
     """
     try:
         label, before, now = msgspec.json.decode(said, type=tuple[str, str, str])
-    except msgspec.DecodeError:  # not from our script
+    except msgspec.DecodeError:  # not from appca's script
         return
     stored = services.datasets().get(digest)
     if label not in stored.labels:

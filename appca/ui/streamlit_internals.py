@@ -1,6 +1,6 @@
-"""All uses of Streamlit's internals, written for 1.67; `pyproject.toml` admits no later minor.
+"""All uses of Streamlit's internals, for version 1.67; `pyproject.toml` limits the version.
 
-`tests/ui/server/test_inside.py` has a test for each, which fails once it is needless or gone.
+`tests/ui/server/test_inside.py` tests each one, and fails if it is needless or missing.
 """
 
 import socket
@@ -13,16 +13,16 @@ from streamlit import delta_generator, runtime
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-LOOK = "on_scriptrunner_yield"  # signal of a session that asks whether to end the run
+LOOK = "on_scriptrunner_yield"  # signal at which a session decides whether to end the run
 SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 
 
 def prepare() -> None:
-    """Keep the first run of a process like all others.
+    """Make the first run of a process like later ones.
 
-    Until the first `st.navigation`, Streamlit finds pages by itself if there is a folder ``pages``,
-    and says of a deep link “Page not found”. With its first element it looks for a console, which
-    opens the files of all modules: half a second while they are being loaded.
+    Before the first `st.navigation`, Streamlit detects pages in a folder ``pages``, and reports
+    “Page not found” for a deep link. At its first element it looks for a console, which opens the
+    files of all modules: this takes half a second while modules are loaded.
     """
     PagesManager.uses_pages_directory = False
     delta_generator._use_warning_has_been_displayed = True
@@ -30,7 +30,7 @@ def prepare() -> None:
 
 @contextmanager
 def uninterrupted() -> Iterator[bool]:
-    """Let no newer request end this run; False without a session, and within another such block."""
+    """Prevent newer requests from ending this run; False without a session, or if nested."""
     context = get_script_run_ctx()
     requests = None if context is None else context.script_requests
     if requests is None or LOOK in vars(requests):
@@ -44,7 +44,7 @@ def uninterrupted() -> Iterator[bool]:
 
 
 def bind(path: str) -> None:
-    """Let the server listen at a Unix socket, which Streamlit refuses, in place of its port."""
+    """Make the server listen at a Unix socket, which Streamlit does not support."""
     from streamlit.web.server.starlette import starlette_server
 
     def bound(*_: object) -> tuple[socket.socket, str]:
@@ -59,13 +59,13 @@ def bind(path: str) -> None:
 
 
 def session() -> str:
-    """Return the id of the session of this page; empty outside of one."""
+    """Return the id of this page's session; empty outside a session."""
     context = get_script_run_ctx()
     return "" if context is None else context.session_id
 
 
 def went() -> bool:
-    """Whether the browser went back or forward to this page."""
+    """Whether the browser's back or forward button led to this page."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
 
@@ -76,7 +76,7 @@ def is_connected(session: str) -> bool:
 
 
 def scripts(*widgets: str) -> list[str]:
-    """Return the names of the script files of widgets, which change with each version."""
+    """Return the names of widgets' script files, which change with each version."""
     return [file.name for name in widgets for file in SCRIPTS.glob(f"{name}.*.js")]
 
 

@@ -1,4 +1,4 @@
-"""The tab This data: how the files were read, and the roles of columns."""
+"""The tab This data: how files were read, and the roles of columns."""
 
 import gzip
 import zlib
@@ -35,22 +35,22 @@ class SeenColumn(NamedTuple):
     name: str
     role: str  # "id", "label", "feature" or "ignored"
     number: int
-    feature: int  # number among the features, else -1
+    feature: int  # index among the features, else -1
     n_missing: int
     why: str
 
 
 class ColumnLook(NamedTuple):
-    """The look of a column."""
+    """A summary of a column's content."""
 
     words: str
     bars: list[float]
-    gaps: list[float]  # share missing in each part of the rows
+    gaps: list[float]  # share of missing cells in each part of the rows
     cells: Sequence[str | None]  # None if missing
 
 
 def columns_of(reading: Reading) -> list[SeenColumn]:
-    """Return the columns of a table in the file's order, of other data labels first."""
+    """Return a table's columns in file order; for other data, labels first."""
     report, data = reading.report, reading.dataset
     gaps, why = report.get("missing", {}), report.get("left_out", {})
     roles = report.get("roles") or dict.fromkeys(reading.head, "ignored")
@@ -66,7 +66,7 @@ def columns_of(reading: Reading) -> list[SeenColumn]:
 
 
 def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
-    """Return the look of a column."""
+    """Return a summary of a column's content."""
     cells: Sequence[str | None] = reading.head.get(column.name, [])
     words = column.why or ("" if column.role == "feature" else column.role)
     counts, gaps, data = np.array([]), list[float](), reading.dataset
@@ -97,7 +97,7 @@ AT_ONCE = 24
 MOST_SEEN = 200
 MOST_PINNED = 6
 LONGEST_LINE, SHOWN = 1 << 22, 100
-ASKED_COLUMNS, ASKED_ROWS = 5, 3  # shown of each reading of an ambiguous file
+ASKED_COLUMNS, ASKED_ROWS = 5, 3  # numbers shown for each reading of an ambiguous file
 LISTED = ("feature", "label", "ignored", "id")
 
 
@@ -126,7 +126,7 @@ def _chip_row(opened: Opened, reading: Reading) -> None:
 
 
 def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[], None]] | None:
-    """Return a reason, the label of a button, and its act."""
+    """Return a reason, the label of a button, and its action."""
     for column, values in reading.report.get("far", {}).items():
         value, n = values[0]
         gap = f"{value:g}"
@@ -189,7 +189,7 @@ def _lines(opened: Opened, reading: Reading) -> None:
 
 
 def _set_roles(opened: Opened, names: Sequence[str], role: str) -> None:
-    """Read the files with another role of some columns; there is one id at most."""
+    """Read the files with another role for some columns; at most one column is the id."""
     roles = dict(opened.draft.get("roles", {})) | dict.fromkeys(names, role)
     if role == "id":
         before = opened.read(opened.draft).report.get("roles", {}) | roles
@@ -272,7 +272,7 @@ def _head(column: SeenColumn, holds: ColumnLook, can_change: bool) -> str:
         role = tag("span", capital(column.role), css)
     said = tag("small", words(holds.words), "ca-amber" * (column.n_missing > 0))
     strip, step = "", 100 / max(1, len(holds.gaps))
-    if any(holds.gaps):  # amber where rows are missing, in the file's order
+    if any(holds.gaps):  # amber where cells are missing, in file order
         stops = []
         for i, share in enumerate(holds.gaps):
             shade = np.ceil(10 * share) * 8 + 20 * (share > 0)
@@ -384,7 +384,7 @@ def page(dataset: Dataset) -> None:
 
 
 def _is_as_opened(opened: Opened) -> bool:
-    """Draw how the files are read; return whether that gives the data on screen."""
+    """Draw how the files are read; return whether this gives the data on screen."""
     reading = opened.read(opened.draft)
     data, names = reading.dataset, [name for name, _ in opened.arrival.files]
     name = names[0] if len(names) == 1 else counted(len(names), "file")
@@ -484,5 +484,5 @@ def _pictures(dataset: Dataset) -> None:
 
 @services.by_key(16)
 def _checked(X: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the columns with one value, and the number of repeated rows."""
+    """Return the constant columns, and the number of repeated rows."""
     return np.flatnonzero((X[:1] == X).all(axis=0)), duplicate_rows(X)

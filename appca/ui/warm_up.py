@@ -1,8 +1,8 @@
-"""Loading, drawing and compiling ahead, so that pages come sooner.
+"""Load, draw and compile in advance, so that pages appear sooner.
 
-It begins when a browser asks for a page or `appca` opens data, because an unused server is small.
-First come the modules of the first picture, then, whenever the server is quiet, other pages, the
-figures of Paper and, in another process, the compiled code for many rows.
+Warming up starts when a browser requests a page or `appca` opens data; unused servers stay small.
+First the modules of the first picture are loaded. Whenever the server is idle, other pages and the
+figures of Paper follow, and another process compiles the code for many rows.
 """
 
 import gc
@@ -22,10 +22,10 @@ from appca import ui
 FIRST = ("appca.ui.frame", "appca.ui.explore", "appca.models.adaptive_ppca", "sklearn.datasets")
 OTHERS = ("numba", "plotly.graph_objects", "scipy.cluster.hierarchy", "sklearn.cluster")
 COMPILED = ("appca.canvas.image_placement", "appca.models.em", "appca.models.gaps")
-OPENS = "APPCA_OPENS"  # set if the digest of the data to be opened comes by a pipe
-PATIENCE = 10.0  # seconds until a page is drawn
+OPENS = "APPCA_OPENS"  # set if a pipe brings the digest of the data to open
+PATIENCE = 10.0  # maximum seconds until a page is drawn
 QUIET_SECONDS = 1.0
-DRAWING = 4.0  # seconds in which a browser draws many rows on all processors
+DRAWING = 4.0  # seconds in which a browser may use all processors to draw many rows
 page_was_asked = threading.Event()
 _drawing: set[object] = set()
 _drawn: list[float] = []
@@ -45,7 +45,7 @@ async def while_serving(_app: object) -> AsyncIterator[None]:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Compute a page; the warm-up waits meanwhile."""
+    """Compute a page; warming up pauses meanwhile."""
     page = object()
     _drawing.add(page)
     try:
@@ -56,7 +56,7 @@ def drawing() -> Iterator[None]:
 
 
 def wait_for_quiet(seconds: float = QUIET_SECONDS) -> None:
-    """Wait until no page has been computed for so many seconds."""
+    """Wait until no page has been computed for this number of seconds."""
     while _drawing or (_drawn and time.monotonic() < _drawn[0] + seconds):
         time.sleep(0.05)
 
@@ -95,7 +95,7 @@ def _warm_up(ended: threading.Event) -> None:
 
 
 def _load_first() -> None:
-    gc.disable()  # nothing that is loaded is garbage
+    gc.disable()  # loaded modules contain no garbage
     try:
         for name in FIRST:
             import_module(name)

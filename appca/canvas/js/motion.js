@@ -1,4 +1,4 @@
-/** Points that travel to another layout, turns to a neighbouring panel, and the tour of the fullest ones. */
+/** Movement of points to another layout, turns to a neighbouring panel, and the tour of the largest panels. */
 
 import { vertices } from './gl/gpu.js';
 import { drawImages, drawPoints, groundOf, imageSize, pointsIn } from './gl/points.js';
@@ -6,7 +6,7 @@ import { clamp, density, mix, placeView, scaleOf, texels } from './layout/geomet
 import { neighbours } from './layout/view.js';
 import { fullest } from './scene/layouts.js';
 
-/** The easing cubic-bezier(.3, 0, .1, 1), nearly. @param {number} t */
+/** Approximate the easing cubic-bezier(.3, 0, .1, 1). @param {number} t */
 export const ease = (t) => 1 - (1 - t) ** 3 * (1 - 0.6 * t * (1 - t));
 
 /** @param {number} t */
@@ -31,7 +31,7 @@ export class Tweens {
     this.running.delete(name);
   }
 
-  /** Whether what would move stands at once where it ends. */
+  /** Whether the user prefers reduced motion, so that movements end at once. */
   get reduced() {
     return this.motion.matches;
   }
@@ -56,7 +56,7 @@ export class Tweens {
 
 const MOST_TRAVELLING = 70000; // points that move
 
-/** The first points of panels: rows, places on the page and, where they are to travel, raw scores and panels. @param {Placed[]} placed @param {number} share of each panel's points */
+/** Return the first points of panels: rows, places on the page and, if they move, raw scores and panels. @param {Placed[]} placed @param {number} share of each panel's points */
 function pointsOf(placed, share, travelling = true) {
   const many = placed.map(({ panel: { count } }) => Math.ceil(count * share));
   const total = many.reduce((sum, count) => sum + count, 0);
@@ -81,14 +81,14 @@ function pointsOf(placed, share, travelling = true) {
   return { rows, raw, panels, xy };
 }
 
-/** Where the points of a view are now, also in the middle of another morph. @param {Stage} stage @param {View} view @returns {Places} */
+/** Return the current places of a view's points, also during a morph. @param {Stage} stage @param {View} view @returns {Places} */
 export function placesOf({ morph }, view) {
   const placed = placeView(view).filter(({ part }) => !part.inset);
   const points = morph?.view === view ? morph.now() : pointsOf(placed, 1, false);
   return { ...points, grounds: placed.map(groundOf) };
 }
 
-/** For each new place the nearest old place of its row; [x, y, known] a point. @param {Uint32Array} rows of the new places @param {Float32Array} to @param {Pick<Places, 'rows' | 'xy'>} old @param {number} count of rows in the data */
+/** Return for each new place the nearest old place of its row, as [x, y, known] per point. @param {Uint32Array} rows of the new places @param {Float32Array} to @param {Pick<Places, 'rows' | 'xy'>} old @param {number} count of rows in the data */
 export function origins(rows, to, old, count) {
   const first = new Int32Array(count).fill(-1);
   const next = new Int32Array(rows.length);
@@ -133,7 +133,7 @@ export class Morph {
     this.made = vertices(stage.gpu.gl, /** @type {any} */ (attributes));
   }
 
-  /** The cards of the old layout, fading. @param {View} view */
+  /** Return the fading cards of the old layout. @param {View} view */
   fading(view) {
     const strength = view === this.view ? 1 - this.t : 0;
     const grounds = strength ? this.old.grounds : [];
@@ -176,7 +176,7 @@ export function frameAt(from, to, t) {
   return { basis, x: turned(0, apart ? 2 * t : t), y: turned(1, apart ? 2 * t - 1 : t) };
 }
 
-/** The shared component changes its axis: a turn of 120 degrees about the diagonal of all three. @param {number[]} axis @param {number} share */
+/** Rotate by 120 degrees about the diagonal of all three axes: the shared component changes its axis. @param {number[]} axis @param {number} share */
 function around([a, b, d], share) {
   const angle = (share * 2 * Math.PI) / 3;
   const [c, s] = [Math.cos(angle), Math.sin(angle) / Math.sqrt(3)];
@@ -235,7 +235,7 @@ export class Tour {
     this.made = vertices(stage.gpu.gl, /** @type {any} */ (attributes));
   }
 
-  /** Bounds at a moment: each panel's own at the ends, wide enough for both between. @param {number} t @returns {Bounds} */
+  /** Return the bounds at a moment: each panel's own at the ends, wide enough for both in between. @param {number} t @returns {Bounds} */
   rangeAt(t) {
     const wide = Math.min(1, Math.min(t, 1 - t) * 6);
     const bounds = this.a.extent.map((value, i) => {
@@ -246,12 +246,12 @@ export class Tour {
     return /** @type {Bounds} */ (bounds);
   }
 
-  /** The opened panel is drawn by the tour. @param {Placed} spot */
+  /** Whether the tour draws this panel. @param {Placed} spot */
   hides(spot) {
     return spot.view === this.view && spot.open;
   }
 
-  /** Current content of the opened panel. @param {Placed} spot @returns {Placed} */
+  /** Return the current content of the opened panel. @param {Placed} spot @returns {Placed} */
   shown(spot) {
     return { ...spot, range: this.rangeAt(this.t) };
   }
@@ -291,7 +291,7 @@ export class Tour {
       stage.stats.images += drawImages(gpu, sheets, images, look, px, theme.panel, source);
   }
 
-  /** Images of both panels that keep apart at both ends and half way. @private @param {Stage} stage */
+  /** Choose images of both panels that do not overlap at both ends and half way. @private @param {Stage} stage */
   chooseImages({ scene }) {
     /** @type {import('./gl/points.js').Picture[]} */ const wanted = [];
     /** @type {number[][]} */ const taken = [];
@@ -326,7 +326,7 @@ export class Tour {
 
 const REST = 900; // ms on each panel
 
-/** The tour of the largest panels: start, or stop here. @param {Stage} stage @param {Actions} actions @param {(on: boolean) => void} told */
+/** Start the tour of the largest panels, or stop it. @param {Stage} stage @param {Actions} actions @param {(on: boolean) => void} told */
 export function buildJourney(stage, actions, told) {
   /** @type {Set<number> | null} panels it has been to, while it goes on */ let seen = null;
   let [at, timer] = [-1, 0]; // the panel it has reached
@@ -350,7 +350,7 @@ export function buildJourney(stage, actions, told) {
     if (view.opened) stage.settleSoon();
     else actions.open(view, at);
   };
-  /** The picture stands: go on from there. */
+  /** Continue once the picture is complete. */
   const go = () => {
     clearTimeout(timer);
     const [view] = stage.views;

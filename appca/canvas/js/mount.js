@@ -1,4 +1,4 @@
-/** Mount the picture in an element, and return the functions for its host. */
+/** Mount the picture in an element; return functions for its host. */
 
 import { buildKeys, buildPalette } from './parts/palette.js';
 import { Actions, fly } from './input/actions.js';
@@ -54,7 +54,7 @@ async function update(stage, actions, { options: given = {}, ...input }) {
   else stage.settleSoon();
 }
 
-/** The layouts of one view or two. @param {View[]} views */
+/** Return the layouts of one or two views. @param {View[]} views */
 const namesOf = ([first, second]) => [first.layout.name, second?.layout.name ?? ''];
 
 /** @param {Stage} stage @param {Actions} actions @param {Scene} scene @param {string[]} names of the layouts of the first view and the second */
@@ -179,7 +179,7 @@ export function mount(element, input, callbacks = {}) {
     ready,
     stage,
     actions,
-    /** Another scene of the same data, or options. @param {Next} next */
+    /** Show another scene of the same data, or change options. @param {Next} next */
     update: (next) => update(stage, actions, next),
     /** @param {string} name of a layout, or "both" */
     show: (name) => show(stage, actions, name),
@@ -219,7 +219,7 @@ export function mount(element, input, callbacks = {}) {
   };
 }
 
-/** The lasso or box being drawn. @param {Stage} stage @param {[number, number][]} path */
+/** Draw the current lasso or box. @param {Stage} stage @param {[number, number][]} path */
 function drawPath({ context, theme }, path) {
   if (path.length < 2) return;
   const look = { colour: theme.primary, width: 1.5, dash: [5, 4], fill: `${theme.primary}22` };

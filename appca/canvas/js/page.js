@@ -1,10 +1,10 @@
-/** The canvas as a page by itself, with all that it shows inside. */
+/** The canvas as a self-contained page. */
 
 import { mount } from './mount.js';
 import { buildHead } from './parts/bar.js';
 import { mapped, ofBase64 } from './parts/dom.js';
 
-/** K and L of the fits, and what they can be moved to. @param {Fit[]} fits @param {number} shown place of a fit @returns {Sizes} */
+/** Return K and L of the shown fit, and the available values. @param {Fit[]} fits @param {number} shown place of a fit @returns {Sizes} */
 function sizesOf(fits, shown) {
   const distinct = (/** @type {0 | 1} */ i) =>
     [...new Set(fits.map(({ size }) => size[i] ?? 0))].sort((a, b) => a - b);
@@ -13,7 +13,7 @@ function sizesOf(fits, shown) {
   return { k, l: ls.length > 1 ? l : null, most_k: ks[ks.length - 1], ks, ls };
 }
 
-/** Place of the fit with this K, or the next larger one, and the nearest L. @param {Fit[]} fits @param {Size} wanted */
+/** Return the index of the fit with this K, or the next larger one, and the nearest L. @param {Fit[]} fits @param {Size} wanted */
 function placeOf(fits, { k, l }) {
   const off = (/** @type {Fit} */ { size: [a, b] }) =>
     (a < k ? 1e6 : 0) + 1e3 * Math.abs(a - k) + Math.abs((b ?? 0) - (l ?? 0));
@@ -25,7 +25,7 @@ function placeOf(fits, { k, l }) {
  * @typedef {{packed: string[], fits: Fit[], sheets: string[], colouring: string}} Content
  */
 
-/** A buffer: its bytes were put together by rank before they were packed. @param {string} text @returns {Promise<ArrayBuffer>} */
+/** Unpack a buffer, whose bytes were grouped by rank for compression. @param {string} text @returns {Promise<ArrayBuffer>} */
 async function unpacked(text) {
   const bytes = ofBase64(text);
   const stream = new Blob([bytes.subarray(1)])
@@ -44,7 +44,7 @@ async function unpacked(text) {
 /** @param {string} text @param {string} type */
 const blob = (text, type) => new Blob([ofBase64(text)], { type });
 
-/** Input of the canvas from a fit. @param {Content} content @param {Fit} fit @returns {Promise<Input>} */
+/** Return the canvas's input for a fit. @param {Content} content @param {Fit} fit @returns {Promise<Input>} */
 async function inputOf({ packed, sheets }, { meta, buffers, components }) {
   const header = await unpacked(packed[meta]);
   return {

@@ -1,4 +1,4 @@
-/** Parts of the picture, one frame, and the loop: a frame after each change, and work that waits until nothing moves. */
+/** The parts of the picture, one frame, and the loop: a frame after each change, and deferred work once nothing moves. */
 
 import { Gpu } from './gl/gpu.js';
 import {
@@ -82,7 +82,7 @@ function direct({ gpu }, placed, look, budget) {
   for (const draw of drawsOf(gpu, look, placed, budget)) drawPoints(gpu, look, draw);
 }
 
-/** Whether points come from the layer, which is brought up to date while nothing moves; the key of these rows in these colours. @param {Stage} stage @param {Look} look */
+/** Whether points come from the layer, which is updated while nothing moves; also sets its key. @param {Stage} stage @param {Look} look */
 function prepareLayer(stage, look) {
   const { gpu, layer, placed, rows, views, tour } = stage;
   const total = pointsIn(placed);
@@ -221,10 +221,10 @@ export class Stage {
     this.layer = new Layer(this.gpu);
     /** @type {Sheets | null} */ this.sheets = null;
     this.pictures = new Pictures(this);
-    this.only = -1; // the class shown alone
-    this.held = input.options?.held ?? -1; // the row whose details are on the page
+    this.only = -1; // code of the class shown alone, or -1
+    this.held = input.options?.held ?? -1; // row under focus, whose details are on the page
     this.near = input.options?.near ?? []; // the rows nearest to it
-    this.chosen = -1; // the one of them that keys have come to
+    this.chosen = -1; // which of them is under keyboard focus
     /** @type {import('./motion.js').Morph | null} */ this.morph = null;
     /** @type {import('./motion.js').Tour | null} */ this.tour = null;
     /** @type {Placed[]} */ this.placed = [];
@@ -233,7 +233,7 @@ export class Stage {
     this.frame = ''; // when the images were chosen; '' to choose again
     /** @type {{name: string, colouring: Colouring} | null} a colouring made here */
     this.computed = null;
-    this.cameUntil = 0; // chips say till then what components were before
+    this.cameUntil = 0; // until then, chips show what components were before
     this.moving = false;
     this.waiting = false; // to settle
     this.still = false; // settled: words are placed
@@ -264,7 +264,7 @@ export class Stage {
   get theme() {
     return this.dark ? THEMES.dark : THEMES.light;
   }
-  /** Pixels of the screen a pixel of the page. */
+  /** Screen pixels per page pixel. */
   get ratio() {
     return clamp(this.options.dpr ?? devicePixelRatio, 1, 3);
   }
@@ -279,7 +279,7 @@ export class Stage {
   get palette() {
     return this.gpu.colours;
   }
-  /** Panels in the panel table; the tour's stage is the last. */
+  /** Number of panels in the panel table; the last is the tour's stage. */
   get panels() {
     const parts = this.views.flatMap((view) => view.parts);
     return parts.reduce((sum, { layout }) => sum + layout.panels.length, 1);
@@ -310,12 +310,12 @@ export class Stage {
     this.settleSoon();
   }
 
-  /** The view at a point of the page. @param {number} x @param {number} y */
+  /** Return the view at a point of the page. @param {number} x @param {number} y */
   viewAt(x, y) {
     return this.views.find(({ rect }) => holds(rect, x, y)) ?? this.views[0];
   }
 
-  /** The picture moves: draw, and settle when it rests. */
+  /** Draw a moving picture, and settle when it stops. */
   moved() {
     this.moving = true;
     this.settleSoon();
@@ -359,7 +359,7 @@ export class Stage {
       this.stats.last = now;
       const { moving } = this.tweens;
       this.tweens.tick(now);
-      if (moving && !this.tweens.moving) return this.settle(); // it is where it was to go
+      if (moving && !this.tweens.moving) return this.settle(); // it has reached its goal
       if (this.building?.()) this.dirty = true;
       if (this.dirty) this.draw();
       if (this.tweens.moving) this.moved();
@@ -391,7 +391,7 @@ export class Stage {
     this.overlays.forEach((overlay) => overlay(this));
   }
 
-  /** Attributes that describe the picture. @private */
+  /** Set attributes that describe the picture. @private */
   tell() {
     const { root, stats, rows, views, dark, held } = this;
     const [{ layout, opened }] = views;
@@ -413,7 +413,7 @@ export class Stage {
     });
   }
 
-  /** Restart on the card after its context was lost. */
+  /** Restore GPU resources after the context was lost. */
   restore() {
     this.gpu = new Gpu(this.canvas);
     this.layer = new Layer(this.gpu);

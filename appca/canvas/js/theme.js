@@ -1,4 +1,4 @@
-/** Colours of the canvas: tokens of both themes, and the table of a colouring as bytes. */
+/** Colours of the canvas: tokens of both themes, and a colouring's table as bytes. */
 
 /** Tokens of the light theme and of the dark one. */
 const TOKENS = {
@@ -25,7 +25,7 @@ export const THEMES = { light: /** @type {any} */ (theme(0)), dark: /** @type {a
 
 const VISIBLE = 0.36; // start of Viridis: below it, colours have less than 3:1 on a dark panel
 
-/** Second cue of classes beside colour, in the order of the shader. */
+/** Shapes, which distinguish classes in addition to colour, in the shader's order. */
 const SHAPES = ['circle', 'diamond', 'square', 'cross', 'triangle-up'];
 
 /** @param {string} hex @returns {[number, number, number]} 0..1 */
@@ -64,12 +64,12 @@ function between(stops, share) {
   return a.map((value, i) => value + (b[i] - value) * t);
 }
 
-/** The colour of one code as CSS. @param {Uint8Array} palette @param {number} code */
+/** Return the colour of a code as CSS. @param {Uint8Array} palette @param {number} code */
 export function cssOf(palette, code) {
   return `rgb(${palette[4 * code]},${palette[4 * code + 1]},${palette[4 * code + 2]})`;
 }
 
-/** Whether Streamlit shows the page around an element dark. @param {Element} element */
+/** Whether Streamlit's theme around an element is dark. @param {Element} element */
 export function isDark(element) {
   const ground = getComputedStyle(element).getPropertyValue('--st-background-color').trim();
   return ground.length === 7 && rgb(ground).reduce((sum, part) => sum + part) < 1.5;

@@ -1,4 +1,4 @@
-/** The canvas as a widget of a notebook (anywidget): what Python says becomes changes of the picture, a selection goes back. */
+/** The canvas as a notebook widget (anywidget): changes of the model update the picture, and selections are sent back. */
 
 import { mount } from './mount.js';
 import { buildHead } from './parts/bar.js';
@@ -82,7 +82,7 @@ function inputOf(model) {
   };
 }
 
-/** Bytes of their own: those of a message may be unaligned. @param {DataView<ArrayBuffer>} view */
+/** Copy the bytes of a message, which may be unaligned. @param {DataView<ArrayBuffer>} view */
 const bytesOf = ({ buffer, byteOffset, byteLength }) =>
   new Uint8Array(buffer, byteOffset, byteLength).slice();
 
@@ -103,7 +103,7 @@ function answered(model, rows) {
   });
 }
 
-/** Whether the notebook around an element is dark: the first ground that is not clear says it. @param {Element} element @returns {Ground} */
+/** Whether the notebook around an element is dark, by the first background that is not transparent. @param {Element} element @returns {Ground} */
 function themeOf(element) {
   const pixel = /** @type {OffscreenCanvasRenderingContext2D} */ (
     new OffscreenCanvas(1, 1).getContext('2d')

@@ -1,4 +1,4 @@
-"""Uploaded files as data sets, one module for each format."""
+"""Readers of uploaded files, one module per format."""
 
 import gzip
 import re
@@ -21,11 +21,11 @@ from appca.words import InputError, counted, naming_extra, refuse_if, shortened
 
 
 class Kind(NamedTuple):
-    """Files of one kind."""
+    """A kind of file and its reader."""
 
     endings: tuple[str, ...]  # file name endings
     module: str
-    reader: str = "READER"  # in the module
+    reader: str = "READER"  # name in the module
     title: str = ""
 
 
@@ -53,7 +53,7 @@ KINDS = {
     "nifti": Kind(_gz(".nii"), "appca.data.brain", title="NIfTI"),
 }
 SUFFIXES = tuple(ending for kind in KINDS.values() for ending in kind.endings)
-# read by C code that a broken file can crash: see `process`
+# read by C libraries that a damaged file can crash: see `process`
 BY_LIBRARIES = {"sheet", "mat", "hdf5", "h5ad", "mtx", "zarr"}
 _REMEDIES = {
     **dict.fromkeys((".rds", ".rdata", ".rda"), "write it in R by write.csv(x, 'x.csv')"),
@@ -73,7 +73,7 @@ _ROW = re.compile(rb"\d[\s,;|]+[-+.]?\d")
 
 
 def kind_of(name: str, file: File | None = None) -> str | None:
-    """Return the kind of a file: by the end of its name, else by its first bytes."""
+    """Return the kind of a file by its extension, else by its first bytes."""
     lower = name.lower()
     kind = next((key for key, kind in KINDS.items() if lower.endswith(kind.endings)), None)
     if kind is not None or file is None:
@@ -91,14 +91,14 @@ def kind_of(name: str, file: File | None = None) -> str | None:
 
 
 def by_libraries(files: Files) -> bool:
-    """Whether files are to be read apart: see `process`."""
+    """Whether files must be read in a separate process: see `process`."""
     kinds = {kind_of(*named_file) for named_file in files}
     return bool(kinds & BY_LIBRARIES) or files[0][0].lower().endswith(".zip")
 
 
 @naming_extra()
 def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
-    """Read a file, by the end of its name or else its first bytes.
+    """Read a file, whose format follows from its extension or else its first bytes.
 
     Parameters
     ----------
@@ -106,35 +106,35 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
         The file's name; it is never used as a path.
     file : path or binary file object
     limits : ReadLimits
-        What the file may ask of the machine.
+        Limits of size and memory.
     **options
         Fields of the reader's options: of `CsvOptions`, `SheetOptions` or `TableOptions` (Parquet
         and ARFF) for tables, `NpyOptions` (NPY, IDX), `ArrayOptions` (NPZ, MAT, HDF5),
         `H5adOptions` (also for Zarr), `MtxOptions` or `ImageOptions`. With an ``image_shape``,
-        ``by_column=True`` says that pixels run down the columns first.
+        ``by_column=True`` says that pixels are stored column by column.
 
     Returns
     -------
     Dataset
-        ``provenance["report"]`` has the findings and their remedies; ``sha256`` is of
-        the file, ``options`` are those given. Numbers of large files may stay on the disk until
-        they are used.
+        ``provenance["report"]`` has the findings and remedies, ``sha256`` the checksum of the file,
+        and ``options`` the given options. Values of large files may stay on disk until they are
+        used.
 
     Raises
     ------
     InputError
-        One sentence; its ``report`` has the findings until then.
+        A sentence that says why the file cannot be read; ``report`` has the findings so far.
     """
     return read_many([(name, file)], limits=limits, **options)
 
 
 @naming_extra()
 def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
-    """Read files that make one data set together; a single one is read as by `read`.
+    """Read files that form one data set; a single file is read as by `read`.
 
-    They are images, with folders in their names if they have some, of which other files are left
-    out and named in the report; Parquet files with the same columns; an array and a table; an IDX
-    file of images and one of their labels; or a NIfTI recording and its mask.
+    These are images, with folders in their names if any (other files are skipped and reported);
+    Parquet files with the same columns; an array and a table; an IDX file of images and one of
+    their labels; or a NIfTI recording and its mask.
     """
     refuse_if(not files, "There is no file to read; give at least one.")
     uploaded = files
@@ -160,7 +160,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         if reader.read_many is not None:
             dataset = reader.read_many(files, chosen, limits)
         else:
-            assert reader.read is not None  # one of the two is there
+            assert reader.read is not None  # a reader has one of the two
             name, file = min(files, key=lambda named: kind_of(*named) != kind)
             dataset = reader.read(shortened(name, uploads.LONGEST_NAME), file, chosen, limits)
             if len(files) > 1:
@@ -198,7 +198,7 @@ def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Da
 
 
 def _down_first(dataset: Dataset) -> Dataset:
-    """Bring pixels that run down the columns of images into the order of their rows."""
+    """Reorder pixels that are stored column by column to row-major order."""
     h, w, *colour = dataset.image_shape or (1, dataset.n_features)
     places = pixel_order(PixelShape(h, w, colour[0] if colour else 1, by_column=True))
     names, gaps = dataset.feature_names, dataset.missing
@@ -232,7 +232,7 @@ def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
 
 
 def _kind_together(files: Files) -> str:
-    """Return the kind that reads all files together, or raise InputError."""
+    """Return the kind whose reader takes all files together, or raise InputError."""
     names = [name for name, _ in files]
     zarr = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
     refuse_if(len(names) > 1 and any(".zarr/" in name for name in names), zarr)

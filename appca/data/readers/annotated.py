@@ -1,4 +1,4 @@
-"""Counts and annotated data: H5AD files, Zarr stores and Matrix Market files."""
+"""Readers of counts and annotated data: H5AD files, Zarr stores and Matrix Market files."""
 
 import io
 import math
@@ -23,7 +23,7 @@ from appca.frames import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
 from appca.words import InputError, refuse_if, shortened, unknown
 
 _SPARSE = ("data", "indices", "indptr")
-_PLACES = ("layers", "obsm")  # groups of matrices with the rows of X
+_PLACES = ("layers", "obsm")  # groups with matrices whose rows are those of X
 _OTHER = {"raw": "before filtering"}
 _OTHER |= dict.fromkeys(("uns", "varm", "obsp", "varp"), "not about single rows")
 _NO_STORE = "is not a Zarr store, or is damaged; save it again"
@@ -33,9 +33,9 @@ _DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")  # files of a Zarr store
 class H5adOptions(NamedTuple):
     """How to read annotated data."""
 
-    array: str | None = None  # X, layers/NAME or obsm/NAME; None takes X
-    mask_var: str | None = HIGHLY_VARIABLE  # a column of var, where there is one; None takes all
-    feature_type: str | None = None  # column of var; None: gene expression, "all": all
+    array: str | None = None  # X, layers/NAME or obsm/NAME; None: X
+    mask_var: str | None = HIGHLY_VARIABLE  # boolean column of var, if present; None: all variables
+    feature_type: str | None = None  # feature type; None: gene expression, "all": every type
     missing: str = "refuse"  # or "model", "mean", "drop"
 
 
@@ -75,13 +75,13 @@ class ZarrStore:
 
 
 class Contents:
-    """The parts of annotated data of anndata 0.7 and newer, in a file or a store."""
+    """Annotated data in a file or store of anndata 0.7 or newer."""
 
     def __init__(self, tree: Hdf5 | ZarrStore) -> None:
         self.upload, self.items, self.attributes = tree.upload, tree.items, tree.attributes
 
     def matrices(self) -> dict[str, Item]:
-        """List what may be fitted: X, layers and representations; the report names tables."""
+        """Return matrices that can be fitted: X, layers, representations; tables are reported."""
         matrices: dict[str, Item] = {}
         for path, item in self.items.items():
             parts = path.split("/")
@@ -104,8 +104,8 @@ class Contents:
         return matrices
 
     def index_path(self, table: str) -> str:
-        """Return the path of the names of rows of obs or var; refuse files of before 0.7."""
-        is_there = any(path.startswith(f"{table}/") for path in self.items)  # so it is no link
+        """Return the path of the row names of obs or var; InputError before anndata 0.7."""
+        is_there = any(path.startswith(f"{table}/") for path in self.items)  # excludes links
         key = _text((self.attributes(table).get("_index") if is_there else None) or "_index")
         refuse_if(
             not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys(),
@@ -115,11 +115,11 @@ class Contents:
         return f"{table}/{key}"
 
     def names(self, table: str) -> list[str]:
-        """Return the names of the rows of obs or var, made unique as in a data set."""
+        """Return the row names of obs or var, made unique as in a data set."""
         return list(map(str, distinct_names(self.column(self.index_path(table)))))
 
     def columns(self, table: str, n: int) -> dict[str, str]:
-        """List the columns of a table that have one value for each of n rows: name to path."""
+        """Return the columns of a table with one value per row (n): name to path."""
         paths, index = {}, self.index_path(table)
         for path, item in self.items.items():
             if path.startswith(f"{table}/") and item.shape == (n,):
@@ -139,7 +139,7 @@ class Contents:
             names = self.items[of].load().astype(str)
             places = codes.astype(np.int64, casting="same_kind")
             texts: np.ndarray = np.append([""], names)[np.maximum(places, -1) + 1]
-            return texts  # a code beyond them fails
+            return texts  # raises for a code without a text
         values: np.ndarray = self.items[path if path in self.items else f"{path}/values"].load()
         if f"{path}/mask" in self.items:
             mask, is_number = self.items[f"{path}/mask"].load(), values.dtype.kind in "uif"
@@ -150,7 +150,7 @@ class Contents:
         return values if values.dtype.kind in "uibU" else values.astype(str)
 
     def marked(self, options: H5adOptions, d: int) -> np.ndarray | None:
-        """Return the places of the variables that are read; None if all are read."""
+        """Return the indices of the variables to read; None for all."""
         columns = self.columns("var", d)
         types = self.column(columns["feature_types"]) if "feature_types" in columns else None
         name, marked = self.upload.name, options.mask_var
@@ -172,7 +172,7 @@ class Contents:
         return chosen
 
     def beside(self, n: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return the names and the labels of the rows; words come before numbers."""
+        """Return the names and the labels of the rows; text labels come before numeric ones."""
         columns, report = self.columns("obs", n), self.upload.report
         ids = self.column(self.index_path("obs")).astype(str)
         stated = np.ravel(self.attributes("obs").get("column-order", ())).tolist()
@@ -208,7 +208,7 @@ def opened_h5ad(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]
 
 @contextmanager
 def opened_zarr(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
-    """Open a store in a zip, which is unpacked on the disk."""
+    """Open a zipped store, which is unpacked on disk."""
     upload = Upload(name, limits)
     with (
         uploads.file_stream(name, file, limits) as stream,
@@ -221,17 +221,17 @@ def opened_zarr(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]
 
 
 def root_of(names: list[str]) -> str:
-    """Return the folder of the store among the files of a zip, "" where it is not in one."""
+    """Return the folder of the store inside a zip, "" if it is at the top."""
     places = [path.rpartition("/") for path in names]
     return min((place[0] for place in places if place[2] in _DESCRIPTIONS), key=len, default="")
 
 
 def packed(store: Path) -> BinaryIO:
-    """Return a temporary file, a zip of a store in a folder; equal stores make equal files."""
+    """Return a temporary zip of a store in a folder; equal stores give equal files."""
     kept = TemporaryFile()  # noqa: SIM115 (the caller closes it)
     with zipfile.ZipFile(kept, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(path for path in store.rglob("*") if path.is_file()):
-            named = zipfile.ZipInfo(path.relative_to(store).as_posix())  # without a date
+            named = zipfile.ZipInfo(path.relative_to(store).as_posix())  # no date
             archive.writestr(named, path.read_bytes())
     return cast("BinaryIO", kept)
 
@@ -241,7 +241,7 @@ def read(
 ) -> Dataset:
     """Read X, a layer or a representation as rows, and columns of `obs` as labels.
 
-    A Zarr store of other things is read as an HDF5 file.
+    Other Zarr stores are read like HDF5 files.
     """
     with opened(name, file, limits) as contents:
         upload, unused = contents.upload, contents.upload.report["unused"]
@@ -287,18 +287,18 @@ class MtxOptions(NamedTuple):
     """How to read a Matrix Market file."""
 
     transpose: bool | None = None
-    feature_type: str | None = None  # 10x counts; None: gene expression, "all": all
+    feature_type: str | None = None  # of 10x counts; None: gene expression, "all": all
     missing: str = "refuse"  # or "model", "mean", "drop"
 
 
 def is_market(names: list[str]) -> bool:
-    """Whether files are one matrix, with names beside it or not."""
+    """Whether files are a matrix, with or without its names."""
     matrices = [name for name in names if name.lower().endswith(MARKETS)]
     return len(matrices) == 1 and all(side_of(name) for name in names if name not in matrices)
 
 
 def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a matrix, and the names of its rows and columns from files beside it."""
+    """Read a matrix, and the names of its rows and columns from other files."""
     from scipy.io import mminfo, mmread
     from scipy.sparse import coo_matrix
 
@@ -313,7 +313,7 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
             "can hold or its text has; save it again.",
         )
         matrix = coo_matrix(mmread(io.BytesIO(text), spmatrix=False))
-    tables: dict[str, list[list[str]]] = {}  # in features, the second cell is the symbol
+    tables: dict[str, list[list[str]]] = {}  # the second cell of a feature is its symbol
     for other, data in _with_neighbours(files):
         if other != name:
             beside = uploads.file_bytes(shortened(other), data, limits)
@@ -364,7 +364,7 @@ def _with_neighbours(files: Files) -> Files:
 
 
 def side_of(name: str) -> str:
-    """Return "rows" or "columns" for a table of their names, else nothing."""
+    """Return "rows" or "columns", the side that a table names, else an empty text."""
     file = PurePosixPath(name.lower().replace("\\", "/")).name.removesuffix(".gz")
     stem, _, ending = file.rpartition(".")
     is_table = ending in ("tsv", "txt", "csv")

@@ -1,4 +1,4 @@
-"""Arrays: NPY, NPZ, IDX, HDF5 and MATLAB files, and what their readers share."""
+"""Readers of arrays: NPY, NPZ, IDX, HDF5 and MATLAB files, with their shared parts."""
 
 import io
 import math
@@ -23,18 +23,18 @@ from appca.words import InputError, counted, refuse_if, shortened, unknown
 Sides = tuple[int, ...]
 _MOST_LISTED = 6
 _FEWER = "take fewer rows or smaller images"
-_EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # whole numbers below are exact as reals
+_EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # smaller whole numbers are exact in float64, float32
 _ID_NAMES = ("ids", "id")
-_FEW_NAMES = 4  # different texts that count as classes however few the rows
+_FEW_NAMES = 4  # few different texts are classes even if there are few rows
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")
 _LABEL_NAMES = "label_names"
 _NO_NPY = "is not an NPY file; save it with numpy.save"
-_SPARSE = {"format", "shape"}  # arrays of `scipy.sparse.save_npz` in every format
+_SPARSE = {"format", "shape"}  # arrays in every file of `scipy.sparse.save_npz`
 GENES = "Gene Expression"
 
 
 class Item(NamedTuple):
-    """An array of a file, as the file states it, and how to read it."""
+    """An array in a file, as the file describes it, and how to read it."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -43,15 +43,15 @@ class Item(NamedTuple):
 
 
 class ArrayOptions(NamedTuple):
-    """How to read a file of several arrays; those in groups are named like ``train/X``."""
+    """How to read a file of several arrays; arrays in groups have names like ``train/X``."""
 
     array: str | None = None  # array with the rows; None: X, or the only matrix
     transpose: bool = False
-    ids: str | None = None  # array that names the rows; None guesses, "" for none
-    label: str | None = None  # the only label; None: all, "": none
+    ids: str | None = None  # array of row names; None: guess, "": none
+    label: str | None = None  # single label to use; None: all, "": none
     missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
-    feature_type: str | None = None  # 10x counts; None: gene expression, "all": all
+    feature_type: str | None = None  # of 10x counts; None: gene expression, "all": all
 
 
 class NpyOptions(NamedTuple):
@@ -62,7 +62,7 @@ class NpyOptions(NamedTuple):
 
 
 def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions) -> Dataset:
-    """Read one array as rows, and vectors with one entry per row as ids, labels."""
+    """Read one array as rows, and vectors with one entry per row as ids and labels."""
     report, unused = upload.report, upload.report["unused"]
     wanted = choose(upload, items, options.array)
     item = items[wanted]
@@ -86,9 +86,9 @@ def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions)
 
 
 def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str:
-    """Return the name of the array with the rows: the one `wanted`, X, or the only matrix.
+    """Return the name of the array of rows: the `wanted` one, X, or the only matrix.
 
-    A matrix with fewer rows than usual is taken only if there is no other.
+    A matrix with unusually few rows is taken only if there is no other.
     """
     name, report, possible = upload.name, upload.report, dict[str, Item]()
     for least in (LIMITS.least_rows, upload.limits.least_rows):
@@ -119,7 +119,7 @@ def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str
 def check_array(
     name: str, shape: Sides, dtype: np.dtype, limits: ReadLimits, remedy: str = _FEWER
 ) -> None:
-    """Refuse arrays other than matrices and stacks of images, and those above the limits."""
+    """Raise InputError for arrays that are neither matrices nor stacks of images, or too large."""
     least = counted(limits.least_rows, "row")
     if dtype.hasobject or dtype.kind not in "buif":
         kinds = {"c": "complex numbers", "O": "Python objects"}
@@ -135,7 +135,7 @@ def check_array(
     elif shape[0] < limits.least_rows or math.prod(shape[1:]) < 2:
         why = f"has shape {shape}; at least {least} and 2 values in each are needed"
     else:
-        itemsize = max(4, kept_type(dtype).itemsize)  # bytes are worked on as float32
+        itemsize = max(4, kept_type(dtype).itemsize)  # uint8 is converted to float32 for fitting
         uploads.check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits, remedy)
         return
     msg = f"“{name}” {why}."
@@ -143,12 +143,12 @@ def check_array(
 
 
 def native(values: np.ndarray) -> np.ndarray:
-    """Return numbers in C order in a type of `DTYPES`; copies only if needed."""
+    """Return numbers in C order as one of `DTYPES`; copies only if needed."""
     return np.ascontiguousarray(values, dtype=kept_type(values.dtype))
 
 
 def kept_type(dtype: np.dtype) -> np.dtype:
-    """Return the type in which a data set stores numbers of this type."""
+    """Return the type in which a data set stores this type."""
     kept = dtype.newbyteorder("=")
     if kept == np.float16:
         return np.dtype(np.float32)
@@ -164,7 +164,7 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
     with upload.or_damaged(f"{why}; write it again"):
         matrix = item.load()
         matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
-        matrix.check_format(full_check=True)  # else compiled code reads beyond an array
+        matrix.check_format(full_check=True)  # prevents compiled code from reading beyond an array
     stored = matrix.data
     exact = stored.dtype.kind in "bui" and np.abs(stored).max(initial=0) < _EXACT_IN_FLOAT32
     dtype = np.dtype(np.float32) if exact else kept_type(stored.dtype)
@@ -180,7 +180,7 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
 def _beside(
     upload: Upload, items: Mapping[str, Item], wanted: str, sides: Sides, options: ArrayOptions
 ) -> Beside:
-    """Find ids and labels among arrays with one entry per row, and column names."""
+    """Find ids, labels and column names among the other arrays."""
     report, n_rows, features = upload.report, sides[0], None
     unused, columns, named = report["unused"], dict[str, np.ndarray](), dict[str, str]()
     for key, item in items.items():
@@ -189,7 +189,7 @@ def _beside(
         if (length := math.prod(item.shape)) == n_rows:
             columns[key] = _column(item)
         elif features is None and item.dtype.kind in "US" and sides[1:] == (length,):
-            features = _column(item).tolist()  # as scikit-learn's data sets have them
+            features = _column(item).tolist()  # as in scikit-learn's data sets
             uploads.note(report, "Names of features", key)
         else:
             unused[key] = f"{counted(length, 'value')} for {counted(n_rows, 'row')}"
@@ -197,7 +197,7 @@ def _beside(
         titles = np.ravel(items[_LABEL_NAMES].load()).tolist()
         named = {f"label_{i}": str(title) for i, title in enumerate(titles)}
     distinct = {key: len(np.unique(column)) for key, column in columns.items()}
-    most = max(_FEW_NAMES, n_rows / 2)  # classes
+    most = max(_FEW_NAMES, n_rows / 2)  # maximum number of classes
     texts = [key for key in columns if columns[key].dtype.kind == "U" and distinct[key] > most]
     called = sorted(key for key in columns if key.rpartition("/")[2] in _ID_NAMES)
     able = [key for key in (*_ID_NAMES, *called, *texts) if distinct.get(key) == n_rows]
@@ -244,7 +244,7 @@ def _column(item: Item) -> np.ndarray:
 
 
 def sides_of(shape: tuple[int, ...]) -> str:
-    """Return the sides of an array in words."""
+    """Return the shape of an array in words."""
     return " x ".join(f"{side:,}" for side in shape) or "one value"
 
 
@@ -257,7 +257,7 @@ def _listed(items: Mapping[str, Item]) -> str:
 def build(
     upload: Upload, array: np.ndarray, named: Beside, missing: str, image_shape: Sides | None = None
 ) -> Dataset:
-    """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""
+    """Build a data set from a checked array (N, ...); further dimensions are pixels."""
     limits, report = upload.limits, upload.report
     sides = tuple(image_shape) if image_shape else None
     if sides is None and array.ndim > 2:
@@ -286,7 +286,7 @@ def build(
 
 
 def of_type(upload: Upload, types: np.ndarray | None, wanted: str | None) -> np.ndarray | None:
-    """Return the indices of features whose type is `wanted`, by `types` (D,); None for all."""
+    """Return the indices of features whose type in `types` (D,) is `wanted`; None for all."""
     counts = Counter([] if types is None else types.tolist())
     if wanted not in (None, "all", *counts):
         error = unknown("feature type", wanted, sorted(counts), f" in “{upload.name}”")
@@ -305,7 +305,7 @@ def of_type(upload: Upload, types: np.ndarray | None, wanted: str | None) -> np.
 def _mapped(
     upload: Upload, stream: BinaryIO, dtype: np.dtype, shape: tuple[int, ...], order: Any = "C"
 ) -> np.ndarray:
-    """Map the numbers of a stream from its position to its end."""
+    """Memory-map an array from the current position of a stream."""
     begin = stream.tell()
     present, expected = stream.seek(0, io.SEEK_END) - begin, math.prod(shape) * dtype.itemsize
     refuse_if(
@@ -317,7 +317,7 @@ def _mapped(
 
 
 def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read an array (N, D), or images (N, h, w) or (N, h, w, 3), which may stay on the disk."""
+    """Read an array (N, D), or images (N, h, w) or (N, h, w, 3); values may stay on disk."""
     upload = Upload(name, limits)
     with uploads.plain_file(name, file, limits) as stream, upload.or_damaged(_NO_NPY):
         shape, by_columns, dtype = npy_header(stream)
@@ -330,9 +330,9 @@ def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LI
 
 
 def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one array as rows, or a sparse matrix of SciPy, and others as ids and labels.
+    """Read one array, or a SciPy sparse matrix, as rows, and others as ids and labels.
 
-    Files of ``python -m appca data --out x.npz`` are read back unchanged.
+    Files of ``python -m appca data --out x.npz`` give the same data set.
     """
     upload, items = Upload(name, limits), dict[str, Item]()
     unused = upload.report["unused"]
@@ -349,7 +349,7 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
             if not member.filename.endswith(".npy"):
                 unused[key] = "not an NPY file"
                 continue
-            start = io.BytesIO(next(uploads.unpacked(name, archive, member), b""))  # one megabyte
+            start = io.BytesIO(next(uploads.unpacked(name, archive, member), b""))  # up to 1 MB
             inner = Upload(shortened(member.filename), limits)
             with inner.or_damaged(_NO_NPY):
                 shape, _, dtype = npy_header(start)
@@ -370,7 +370,7 @@ _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0
 
 
 def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read images and, from a file with one number for each, their labels."""
+    """Read images, and their labels from a file with one number per image."""
     titles = [shortened(name, uploads.LONGEST_NAME) for name, _ in files]
     arrays = [(name, _idx(*named, limits)) for name, named in zip(titles, files, strict=True)]
     *columns, (name, images) = sorted(arrays, key=lambda array: array[1].ndim)
@@ -388,7 +388,7 @@ def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMIT
 
 
 def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
-    """Map the numbers of an IDX file: zeros, type, number of sides, sides, numbers."""
+    """Map an IDX file: two zero bytes, type, number of dimensions, dimensions, values."""
     with uploads.plain_file(name, file, limits) as stream:
         start = stream.read(4)
         odd = len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _IDX_TYPES or start[3] > 4
@@ -405,14 +405,14 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
 
 
 _MOST_OBJECTS = 10_000
-_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # filters of HDF5 and h5py
+_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # of HDF5 and h5py
 _NETCDF_FILL = 9.969209968386869e36  # fill value of unwritten numbers
 _DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
-_PACKED = {"_FillValue", "missing_value", "scale_factor", "add_offset"}  # attributes of netCDF
-_OF_10X = ("data", "indices", "indptr", "shape", "barcodes")  # counts of 10x Genomics
+_PACKED = {"_FillValue", "missing_value", "scale_factor", "add_offset"}  # netCDF attributes
+_OF_10X = ("data", "indices", "indptr", "shape", "barcodes")  # arrays of 10x Genomics counts
 _OF_FEATURES = {"name": "features/name", "old": "gene_names", "type": "features/feature_type"}
 _DAMAGED = "is not an HDF5 file or is damaged; write it again"
-_HDF5 = b"\x89HDF\r\n\x1a\n"  # follows the header in version 7.3 of MATLAB
+_HDF5 = b"\x89HDF\r\n\x1a\n"  # follows the header of MATLAB 7.3 files
 _HEADER_OF_7_3 = 512
 _NUMBERS = {"double": "f8", "single": "f4", "logical": "?"}  # by MATLAB class
 _NUMBERS |= {f"{sign}int{n}": f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
@@ -421,7 +421,7 @@ _OBJECT = "a table or object of MATLAB; save it by table2array, or as CSV"
 
 
 class Hdf5:
-    """The arrays of an open HDF5 file, by their paths. No link is followed."""
+    """The arrays of an open HDF5 file, by path; links are not followed."""
 
     def __init__(self, upload: Upload, root: Any, *, matlab: bool) -> None:
         import h5py
@@ -449,7 +449,7 @@ class Hdf5:
             root.visititems_links(visit_link)
 
     def attributes(self, path: str) -> dict[str, Any]:
-        """Return the attributes of a group or array; a reference is the path that it leads to."""
+        """Return the attributes of a group or array; references become paths."""
         import h5py
 
         stated = dict(self.root[path].attrs)
@@ -459,7 +459,7 @@ class Hdf5:
         return stated
 
     def _described(self, path: str, node: Any) -> Item | str:
-        """Return the array of an object, or the reason to skip it; "" to skip it silently."""
+        """Return the array at an object, or a reason to skip it; "" skips it silently."""
         import h5py
 
         if not isinstance(node, h5py.Dataset) or node.attrs.get("NAME", b"")[:52] == _DIMENSION:
@@ -515,7 +515,7 @@ class Hdf5:
         return values
 
     def _of_matlab(self, path: str, node: Any) -> Item | str:
-        """Describe a variable of version 7.3, in which the sides of every matrix are reversed."""
+        """Describe a MATLAB 7.3 variable, whose dimensions are stored in reverse."""
         import h5py
 
         kind = node.attrs.get("MATLAB_class", b"")
@@ -553,7 +553,7 @@ def _cell(node: Any) -> Any:
 def sparse_item(
     parts: Callable[[], Any], shape: tuple[int, int], *, by_columns: bool = False
 ) -> Item:
-    """Return a sparse matrix by its values, indices and bounds."""
+    """Return a sparse matrix from its values, indices and row (or column) bounds."""
 
     def load() -> Any:
         from scipy import sparse
@@ -576,7 +576,7 @@ def opened_hdf5(upload: Upload, stream: BinaryIO, *, matlab: bool = False) -> It
 
 
 def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one array, or counts of 10x Genomics, as rows; other arrays are ids and labels.
+    """Read one array, or 10x Genomics counts, as rows; other arrays are ids and labels.
 
     Numbers packed by netCDF are unpacked. References to other files are not followed.
     """
@@ -608,7 +608,7 @@ def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits =
 
 
 def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one variable as rows, and vectors or cells of text with one entry per row as labels."""
+    """Read a variable as rows, and vectors or cells of text with one entry per row as labels."""
     from scipy.io import loadmat, whosmat
 
     upload, items = Upload(name, limits), dict[str, Item]()

@@ -1,4 +1,4 @@
-"""Images as one data set, from a zip or many files: a row for each page, classes from names."""
+"""Images as one data set, from a zip or many files: one row per page, classes from names."""
 
 import io
 import math
@@ -25,10 +25,10 @@ _CLASS_AND_NUMBER = (
     re.compile(r"(?P<class>.*?[^\d\s_.-])[\s_.-]*\(?(?P<number>\d+)\)?"),
 )
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")  # no format that runs programs
-_PAGED = ("GIF", "TIFF", "WEBP", "PNG")  # formats of which each page or frame is an image
-_SUBFILE, _PHOTOMETRIC, _SAMPLES = 254, 262, 339  # tags of TIFF
-_DEEP = ("I;16", "I;16B", "I;16L", "I", "F")  # modes of more than 256 grey levels
-_HIDDEN = 32  # grey levels by which ink must differ from its background
+_PAGED = ("GIF", "TIFF", "WEBP", "PNG")  # formats with several pages or frames
+_SUBFILE, _PHOTOMETRIC, _SAMPLES = 254, 262, 339  # TIFF tags
+_DEEP = ("I;16", "I;16B", "I;16L", "I", "F")  # modes with more than 256 grey levels
+_HIDDEN = 32  # minimum contrast between ink and background, in grey levels
 _MOST_SIDE = 4096
 _CHOICES = {"colour": ("grey", "keep"), "classes": ("auto", "none"), "broken": ("refuse", "skip")}
 PathParts = tuple[str, ...]
@@ -36,16 +36,16 @@ Entry = tuple[str, Callable[[], bytes]]
 
 
 class NotAnImageError(Exception):
-    """The bytes are no image of a known format."""
+    """The bytes are not an image of a known format."""
 
 
 class ImageOptions(NamedTuple):
     """How to read images."""
 
-    size: tuple[int, int] | None = None  # (h, w) to bring all to; None refuses different sizes
+    size: tuple[int, int] | None = None  # (h, w) to resize to; None refuses different sizes
     colour: str = "grey"  # or "keep" colours
     classes: str = "auto"  # or "none": see `labels_of`
-    broken: str = "refuse"  # or "skip" files that are no images
+    broken: str = "refuse"  # or "skip" unreadable files
     missing: str = "refuse"  # or "model", "mean", "drop"
 
 
@@ -54,7 +54,7 @@ class Page(NamedTuple):
 
     pixels: np.ndarray
     alpha: np.ndarray | None = None  # uint8; None if all is opaque
-    is_deep_colour: bool = False  # its colours had 16 bits, of which 8 are left
+    is_deep_colour: bool = False  # reduced from 16-bit colours
 
 
 def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
@@ -80,7 +80,7 @@ def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) 
 def dataset_of(
     name: str, entries: Sequence[Entry], options: ImageOptions, limits: ReadLimits
 ) -> Dataset:
-    """Make a data set of images, in natural order of their names."""
+    """Build a data set from images, in natural order of their names."""
     size, choices = options.size, {key: getattr(options, key) for key in _CHOICES}
     msg = f"size must be a height and a width from 1 to {_MOST_SIDE}; got {size}."
     fits = size is None or (len(size) == 2 and 1 <= min(size) <= max(size) <= _MOST_SIDE)
@@ -102,10 +102,10 @@ def dataset_of(
     )
     X, sides, levels = _stacked(pages, upload.report)
     while all(len(path) > 1 for path in paths) and len({path[0] for path in paths}) == 1:
-        paths = [path[1:] for path in paths]  # without the folders that all share
+        paths = [path[1:] for path in paths]  # without common folders
     stems = [_stem(path[-1]) for path in paths]
     inner = ["/".join((*path[:-1], stem)) for path, stem in zip(paths, stems, strict=True)]
-    whole = ["/".join(path) for path in paths]  # a zip may hold one path twice
+    whole = ["/".join(path) for path in paths]  # a zip may contain a path twice
     ids = next((ids for ids in (stems, inner) if len(set(ids)) == len(ids)), whole)
     named = Beside(np.array(ids), labels_of(paths, stems) if options.classes == "auto" else {})
     dataset = build(upload, X, named, options.missing, sides)
@@ -116,7 +116,7 @@ def dataset_of(
 def _decoded(
     upload: Upload, entries: list[Entry], options: ImageOptions
 ) -> tuple[list[PathParts], list[Page]]:
-    """Return paths and pages in natural order; the report receives skipped files."""
+    """Return paths and pages in natural order; skipped files are reported."""
     limits, report = upload.limits, upload.report
     paths, pages = list[PathParts](), list[Page]()
     n_bytes, n_paged = 0, 0
@@ -155,7 +155,7 @@ def _stem(name: str) -> str:
 
 
 def labels_of(paths: list[PathParts], stems: list[str]) -> dict[str, np.ndarray]:
-    """Return label columns from folders, where they differ, else from names of class and number."""
+    """Return label columns from folders if they differ, else from names like cat_07."""
     folders = [path[-2] if len(path) > 1 else "" for path in paths]
     if len(set(folders)) > 1:
         outer = ["/".join(path[:-2]) for path in paths]
@@ -173,13 +173,13 @@ def labels_of(paths: list[PathParts], stems: list[str]) -> dict[str, np.ndarray]
 def decode(
     data: bytes, name: str, size: tuple[int, int] | None, limits: ReadLimits
 ) -> Iterator[Page]:
-    """Yield the pages of an image file, upright as its maker held it, stretched to `size` (h, w).
+    """Yield the pages of an image file, rotated by EXIF and resized to `size` (h, w), if given.
 
-    Raises NotAnImageError when nothing can be decoded; `name` is for the sentence of others.
+    Raises NotAnImageError if the file is not an image; `name` appears in other errors.
     """
     from PIL import Image, ImageOps
 
-    most, msg = min(limits.pixels, limits.n_bytes // 4), ""  # with opacity
+    most, msg = min(limits.pixels, limits.n_bytes // 4), ""  # 4 bytes per pixel, with opacity
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             n_pages = getattr(image, "n_frames", 1) if image.format in _PAGED else 1
@@ -198,7 +198,7 @@ def decode(
                 yield page._replace(is_deep_colour=is_deep)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         msg = f"far more than {limits.pixels // 10**6:,} million pixels"
-    except Exception as error:  # decoders fail in as many ways as there are formats
+    except Exception as error:  # decoders raise many kinds of exceptions
         raise NotAnImageError(name) from error
     refuse_if(msg, f"“{name}” has {msg}; make it smaller.")
 
@@ -215,7 +215,7 @@ def _page(image: "Image.Image", tags: Mapping[int, Any], size: tuple[int, int] |
         levels = np.asarray(image)
         if image.mode == "I" and tags.get(_SAMPLES, (2,)) in ((1,), 1):
             levels = levels.view(np.uint32)
-        if tags.get(_PHOTOMETRIC) == 0 and levels.dtype.kind == "u":  # white is zero
+        if tags.get(_PHOTOMETRIC) == 0 and levels.dtype.kind == "u":  # zero is white
             levels = np.iinfo(levels.dtype).max - levels
         if size is not None and levels.shape != tuple(size):
             levels = resized(Image.fromarray(levels.astype(np.float32)))
@@ -236,7 +236,7 @@ def _page(image: "Image.Image", tags: Mapping[int, Any], size: tuple[int, int] |
 
 
 def grey(pixels: np.ndarray) -> np.ndarray:
-    """Return luminance (h, w) of an image; grey stays as it is."""
+    """Return the luminance (h, w) of an image; grey images are unchanged."""
     from PIL import Image
 
     return pixels if pixels.ndim == 2 else np.asarray(Image.fromarray(pixels).convert("L"))
@@ -291,7 +291,7 @@ def _stacked(
 
 
 def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
-    """Choose the grey value under transparent parts, by row, so that all ink is visible."""
+    """Choose grey backgrounds of transparent images, by row, that keep all ink visible."""
     sums = {
         row: (float((grey(page.pixels) * (page.alpha / 255)).sum()), float(page.alpha.sum()) / 255)
         for row, page in enumerate(pages)
@@ -301,7 +301,7 @@ def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
         return {}
     inks, amounts = np.array([*sums.values()]).T
     ground = 255 if inks.sum() < 127.5 * amounts.sum() else 0
-    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # as dark as its background
+    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # low contrast with its background
     words = {0: "black", 255: "white"}
     odd = int(hidden.sum())
     told = f"{words[ground]} in {counted(len(inks), 'image')}"

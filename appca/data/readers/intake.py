@@ -1,4 +1,4 @@
-"""Columns of tables: numbers, gaps and text, what each is for, and the checks on every matrix."""
+"""Convert table columns to numbers or texts, guess their roles, and check every matrix."""
 
 import re
 from collections import Counter
@@ -18,8 +18,8 @@ from appca.words import InputError, counted, is_text, refuse_if, shortened, unkn
 if TYPE_CHECKING:
     import pandas as pd
 
-FileReport = dict[str, Any]  # findings in a file and their remedies
-GAPS = frozenset(  # gaps among numbers, in lower case
+FileReport = dict[str, Any]  # findings in a file, with remedies
+GAPS = frozenset(  # texts for missing values among numbers, in lower case
     ["", "na", "n/a", "#n/a", "<na>", "n.a.", "null", "none", "nan", "nil", "?", "-", "--", "—"]
 ) | frozenset([".", "..", "…", "*", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!"])
 _SIGNS = str.maketrans(
@@ -29,12 +29,12 @@ _SIGNS = str.maketrans(
 )
 _ENDS = " \t\n\r\u00a0\u202f\u2009\u2007\u3000\ufeff\u200b"  # blanks around a cell
 _CURRENCY = r"[$€£¥₹₩₽]|R\$|USD|EUR|GBP|CHF|JPY|CNY|SEK|NOK|DKK|PLN|CZK|HUF|INR|BRL|CAD|AUD|Rs\.?"
-# a capital alone needs a blank before it: 1A is a name
+# a single capital is a unit only after a blank: 1A is a name
 _UNIT = (
     r" ?(?:[%‰]|[°µ$€£¥₹₩₽][^\s<>=;,()\d]{0,5})| [^\W\d_][^\s<>=;,()\d]{0,8}(?:-?[1-3])?"
     r"|[^\W\d_](?:[^\s<>=;,()\d]{1,8}(?:-?[1-3])?|(?<![A-Z]))"
 )
-# each digit matches in one way only, because backtracking over a million digits takes hours
+# unambiguous, because backtracking over a million digits would take hours
 _NUMBER = {
     mark: re.compile(
         rf"(?P<open>\()?(?P<sign>[+-] ?)?(?P<money>{_CURRENCY})? ?(?P<inner>[+-])?"
@@ -43,7 +43,7 @@ _NUMBER = {
         rf"|(?P<inf>[iI][nN][fF](?:inity)?))(?P<tail>-)?(?P<unit>{_UNIT})?(?P<close>\))?",
     )
     for mark, dot, group, lakh in (
-        (".", r"\.", "[,' ]", r"[1-9]\d?(?:,\d\d)+,\d{3}(?!\d)|"),  # 12,34,567 of India
+        (".", r"\.", "[,' ]", r"[1-9]\d?(?:,\d\d)+,\d{3}(?!\d)|"),  # Indian grouping: 12,34,567
         (",", ",", r"[.' ]", ""),
     )
 }
@@ -54,20 +54,20 @@ _PLAIN = {
 }
 PLAIN_GAPS = frozenset(["", "NA", "NaN", "nan"])
 _WHOLE = re.compile(r"[+-]?\d+")
-_CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are codes if all cells look so
-_MOSTLY = 0.9  # least share of numbers for other cells to become gaps
-_MANY_NUMBERS = 0.5  # least share of numbers that a text column reports
-_LOOKED_AT = 400  # distinct cells, or numbers, that suffice for most columns
+_CODE = re.compile(r"0\d+|\d+[eE]\d+")  # codes, not numbers, if all cells look like this
+_MOSTLY = 0.9  # minimum share of numbers in a numeric column; other cells become missing
+_MANY_NUMBERS = 0.5  # minimum share of numbers for a text column to be reported
+_LOOKED_AT = 400  # number of distinct cells or values that suffices for most columns
 EXACT = 2**53
-_MOST_LISTED = 50  # distinct non-numeric cells listed per column
+_MOST_LISTED = 50  # maximum number of distinct non-numeric cells listed per column
 _LARGEST = 1e150
-_FAR = 3.0  # times the range of the others
+_FAR = 3.0  # an outlier's minimum distance, relative to the range of the others
 _JUDGED_ROWS, _MOST_JUDGED = 1000, 200  # rows and columns searched for outliers
 _NINES = re.compile(r"-?9{2,}(?:\.0)?")
 
 
 def bare(cell: str) -> str:
-    """Return a cell without the blanks at its ends."""
+    """Return a cell without leading and trailing blanks."""
     return cell.strip(_ENDS)
 
 
@@ -77,12 +77,12 @@ def decoded(cell: object) -> str:
 
 
 def number_in(cell: str, mark: str) -> re.Match[str] | None:
-    """Match a number with any sign, grouping or unit."""
+    """Match a number with decimal sign `mark`, optional sign, grouping and unit."""
     return _NUMBER[mark].fullmatch(bare(cell).translate(_SIGNS))
 
 
 def real(cell: str) -> float:
-    """Return the number in a cell, with the first decimal sign that makes it one, or NaN."""
+    """Return the number in a cell, with the first decimal sign that is valid, or NaN."""
     for mark in ".,":
         if match := number_in(cell, mark):
             return _value(match, mark)
@@ -90,12 +90,12 @@ def real(cell: str) -> float:
 
 
 def is_plain(cell: str, decimal: str) -> bool:
-    """Whether pandas and `convert` read a cell as the same number or gap."""
+    """Whether pandas and `convert` read a cell as the same number or missing value."""
     return cell in PLAIN_GAPS or _PLAIN[decimal].fullmatch(cell) is not None
 
 
 def decimal_of(cells: Sequence[str]) -> tuple[str, bool]:
-    """Return the decimal sign of cells; in doubt if all are like 1.234."""
+    """Return the decimal sign of cells, and whether it is in doubt: all are like 1.234."""
     marked = [cell for cell in cells if "." in cell or "," in cell]
     votes = Counter("".join(mark for mark in ".," if number_in(cell, mark)) for cell in marked)
     in_doubt = votes[".,"] > 0 and not votes["."] and not votes[","]
@@ -110,9 +110,9 @@ def convert(
     *,
     is_chosen: bool = False,
 ) -> "tuple[pd.Series[Any], str]":
-    """Convert a text column to numbers if 90% of its cells are; else put None in gaps.
+    """Convert a text column to numbers if 90% of its cells are numeric; missing cells become None.
 
-    50% is enough if a person chose numbers. Also returns why numeric cells stay text; the report
+    50% is enough if a user chose numbers. Also returns why numeric cells remain text; the report
     receives non-numeric cells, units and unusual decimal signs.
     """
     import pandas as pd
@@ -142,14 +142,14 @@ def convert(
 
 
 def _numbers_of(
-    texts: list[str],  # the distinct cells of a column
-    codes: np.ndarray,  # (N,) index of each row's cell; -1 for none
+    texts: list[str],  # distinct cells of the column
+    codes: np.ndarray,  # (N,) index of each row's cell; -1 if missing
     mark: str,
     none: Sequence[str],
     said: dict[str, Any],
     is_chosen: bool,
 ) -> np.ndarray | str:
-    """Return the column as numbers, exact beyond 2^53, or why it is text."""
+    """Return the column as numbers, exact beyond 2^53, or the reason why it is text."""
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     gaps = np.array([text.lower() in GAPS for text in texts])
     pairs = zip(texts, gaps, strict=True)
@@ -197,25 +197,25 @@ def _value(match: re.Match[str], mark: str) -> float:
     sign = -1.0 if is_negative != bool(match["open"] and match["close"]) else 1.0
     if match["inf"]:
         return sign * np.inf
-    power = (match["power"] or "").upper().replace("D", "E")  # as Fortran writes it
+    power = (match["power"] or "").upper().replace("D", "E")  # Fortran writes D
     return sign * float(match["body"].translate(_GROUPING[mark]) + power)
 
 
 def as_list(na_values: Any) -> list[str]:
-    """Return cells that are gaps, one or several, as texts."""
+    """Return one or several texts for missing values as a list of texts."""
     several = isinstance(na_values, (list, tuple))
     return [str(value) for value in (na_values if several else [na_values]) if value is not None]
 
 
 def plain_numbers(texts: Sequence[str]) -> list[float]:
-    """Return the texts that are plain numbers as numbers."""
+    """Return the numbers among texts, ignoring those that are not plain numbers."""
     return [float(text) for text in texts if _PLAIN["."].fullmatch(text)]
 
 
 def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
-    """Return outliers that repeat or consist of nines, such as -999, by column of X (N, D)."""
+    """Return outliers such as -999, repeated or all nines, by column of X (N, D)."""
     far: dict[int, dict[float, int]] = {}
-    some = np.sort(X[:: max(1, len(X) // _JUDGED_ROWS)], axis=0)  # gaps come last
+    some = np.sort(X[:: max(1, len(X) // _JUDGED_ROWS)], axis=0)  # NaN is sorted last
     first, third = some[len(some) // 4], some[3 * len(some) // 4]
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -226,7 +226,7 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
     for j in np.flatnonzero(is_far)[:_MOST_JUDGED].tolist():
         column = np.ascontiguousarray(X[:, j])
         inner = column[(column >= least[j]) & (column <= most[j])]
-        outer = column[(column < least[j]) | (column > most[j])]  # no gaps
+        outer = column[(column < least[j]) | (column > most[j])]  # excludes NaN
         inner = np.array([*inner[:_JUDGED_ROWS], inner.min(), inner.max()])
         values = np.unique(np.concatenate([outer, inner])).tolist()
         while len(values) > 3:
@@ -242,12 +242,12 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
 
 
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")
-_MOST_NUMBERED = 1000  # most unnamed columns that a report lists
+_MOST_NUMBERED = 1000  # maximum number of unnamed columns that a report lists
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A file being read: its name in sentences, the chosen options, and the report."""
+    """A file being read: its title, the options, and the report."""
 
     name: str
     limits: ReadLimits
@@ -255,7 +255,7 @@ class Upload:
 
     @contextmanager
     def or_damaged(self, why: str) -> Iterator[None]:
-        """Refuse the file in one sentence, whatever a library raises."""
+        """Raise InputError for any exception of a library."""
         try:
             yield
         except (InputError, MemoryError, ModuleNotFoundError):
@@ -265,7 +265,7 @@ class Upload:
             raise InputError(msg) from error
 
     def check_size(self, path: str, n_bytes: int) -> None:
-        """Refuse an array that would fill the memory."""
+        """Raise InputError for an array that would fill the memory."""
         refuse_if(
             n_bytes > self.limits.n_bytes,
             f"“{shortened(path)}” in “{self.name}” has {n_bytes / 1e6:,.0f} MB, more than "
@@ -273,7 +273,7 @@ class Upload:
         )
 
     def texts(self, path: str, values: np.ndarray) -> np.ndarray:
-        """Return texts of any length as those of NumPy."""
+        """Return variable-length texts as a NumPy text array."""
         strings = [*map(str, values.ravel().tolist())]
         self.check_size(path, 4 * len(strings) * max(map(len, strings), default=1))
         texts = np.array(strings, dtype=str).reshape(values.shape)
@@ -283,7 +283,7 @@ class Upload:
 
 
 class Beside(NamedTuple):
-    """Names and labels of rows, and names of columns, perhaps repeated."""
+    """Names and labels of rows, and names of columns, which may repeat."""
 
     ids: np.ndarray | None = None
     labels: Mapping[str, np.ndarray] = MappingProxyType({})
@@ -298,11 +298,11 @@ def data_set(
     beside: Beside,
     image_shape: tuple[int, ...] | None = None,
 ) -> Dataset:
-    """Build a data set from a matrix (N, D): handle gaps (NaN) and report its quality.
+    """Build a data set from a matrix (N, D); handle missing cells (NaN) and report quality.
 
-    `missing` handles gaps: "refuse" refuses the data; "model" inserts the column mean as a
-    placeholder for models; "mean" imputes it; "drop" drops incomplete rows. `features` are D names
-    for sentences; the file has those of `beside`.
+    `missing` is "refuse" (raise an error), "model" (insert the column mean as a placeholder for
+    models), "mean" (impute it) or "drop" (drop incomplete rows). `features` are D names for
+    messages; `beside` has the file's own names.
     """
     name, limits, report = upload.name, upload.limits, upload.report
     rows, gaps = np.arange(len(X)), None
@@ -351,7 +351,7 @@ def data_set(
 def _settled(
     upload: Upload, X: np.ndarray, gaps: np.ndarray, features: Sequence[str], missing: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fill the gaps or drop their rows; return the matrix, and the rows kept."""
+    """Fill missing cells or drop their rows; return the matrix and the mask of kept rows."""
     report, least_rows = upload.report, upload.limits.least_rows
     empty, keep, msg = gaps.all(axis=0), ~gaps.any(axis=1), ""
     if empty.any() and (least_rows > 1 or missing not in ("refuse", "model")):
@@ -405,7 +405,7 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
 
 
 ROLES = ("id", "label", "feature", "ignored")
-# kinds of columns without numbers
+# kinds of non-numeric columns
 KINDS = {"text": "words", "date": "dates", "empty": "empty", "list": "lists", "long": "long texts"}
 KINDS["other"] = "of another table"
 _LABEL_NAME = re.compile(
@@ -423,62 +423,62 @@ _DATE = re.compile(
     r"([T ]*\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AP]M)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?",
     re.IGNORECASE,
 )
-_FEWEST = 8  # fewest rows for an index or a label
-FEW = 100  # most distinct whole numbers of a label
+_FEWEST = 8  # minimum number of rows for an index or a label
+FEW = 100  # maximum number of distinct whole numbers in a label
 _FEW_CLASSES, _FEWEST_EACH = 30, 3  # limits of a suggested label
-_MOST_LIKELY = 5  # columns reported as possible labels; more are counts
-_LONGEST_LABEL = 500  # most characters of a label
-_MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters of a report's first rows
+_MOST_LIKELY = 5  # maximum number of possible labels to report; more columns are counts
+_LONGEST_LABEL = 500  # maximum number of characters in a label
+_MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters in a report's first rows
 
-ImageShape = tuple[int, ...] | Literal["auto"] | None  # "auto": square grey rows are images
+ImageShape = tuple[int, ...] | Literal["auto"] | None  # "auto": square greyscale rows are images
 
 
 class TableOptions(NamedTuple):
-    """How to read a table whose columns have names and kinds: Parquet and ARFF."""
+    """Options for a table with typed, named columns: Parquet or ARFF."""
 
     roles: dict[str, str] | None = None  # name to role, see `ROLES`
     missing: str = "refuse"  # or "model", "mean", "drop"
-    image_shape: ImageShape = None  # "auto" takes squares of grey for images
-    na_values: Any = ()  # further cells that are gaps, such as -999
-    transpose: bool = False  # columns are samples
+    image_shape: ImageShape = None  # "auto": square greyscale rows are images
+    na_values: Any = ()  # additional texts for missing values, such as -999
+    transpose: bool = False  # whether columns are samples
 
 
 class Table(NamedTuple):
-    """Columns with unique names: numbers, or texts with None for gaps."""
+    """Columns with unique names: numbers, or texts with None for missing cells."""
 
     frame: "pd.DataFrame"
     named: list[bool]
     report: FileReport  # how the file was read
-    # declared kind of text columns, or why they stay text
+    # kind of text columns, if declared, or why they remain text
     said: Mapping[str, str] = MappingProxyType({})
 
 
 class Column(NamedTuple):
-    """Description of a column for the guess of its role."""
+    """Description of a column, from which its role is guessed."""
 
     name: str
     named: bool
     kind: str = "number"  # or "text", "date", "long", "list" or "empty"
     complete: bool = False  # no missing cells
-    distinct: int = 0  # distinct values; for numbers only if the name needs it
+    distinct: int = 0  # distinct values; computed for numbers only if the name requires it
     whole: bool = False  # all numbers are whole
     grows: bool = False
     span: float = 0.0
-    is_large: bool = False  # integers so long that they may be ids
+    is_large: bool = False  # integers so long that they are probably ids
     note: str = ""  # why numbers are read as text
-    called_id: bool = False  # its name is one of ids
+    called_id: bool = False  # the name suggests an id
     declared: bool = False  # its kind is stated in the file
 
     @property
     def is_constant(self) -> bool:
-        """Whether a column is uninformative; never true of pixels, which have a position."""
+        """Whether a column is uninformative; never true for pixels, whose position matters."""
         same = self.kind == "number" and self.span == 0 and not self.is_large
         same |= self.kind == "text" and self.complete and self.distinct == 1
         return same and self.named and _PIXEL_NAME.fullmatch(self.name.strip()) is None
 
 
 def is_label_name(name: str) -> bool:
-    """Whether a column of this name is usually a class or a target."""
+    """Whether a column of this name is usually a class or target."""
     return _LABEL_NAME.fullmatch(name.strip()) is not None
 
 
@@ -537,7 +537,7 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
 def names_beside(
     table: Table, limits: ReadLimits
 ) -> tuple[np.ndarray | None, dict[str, np.ndarray], dict[str, str]]:
-    """Return row names and labels from a second table, and why other columns are unused."""
+    """Return row names and labels from another table, and why other columns are unused."""
     columns = describe(table)
     roles, unused = guess_roles(columns, len(table.frame), {}, table.report)
     for each in columns:
@@ -548,7 +548,7 @@ def names_beside(
 
 
 def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:
-    """Refuse a table of more columns than are read."""
+    """Raise InputError for a table with too many columns."""
     refuse_if(
         n_columns > limits.columns,
         f"“{name}” has {n_columns:,} columns, more than the {limits.columns:,} of a table; "
@@ -570,7 +570,7 @@ def unique(names: Sequence[str]) -> list[str]:
 
 
 def describe(table: Table) -> list[Column]:
-    """Describe every column for the guess of its role."""
+    """Describe every column, to guess its role."""
     columns = []
     for j, (key, values) in enumerate(table.frame.items()):
         name = str(key)
@@ -582,7 +582,7 @@ def describe(table: Table) -> list[Column]:
             columns.append(_described(values.to_numpy(), column, is_first=not j))
             continue
         said, present = table.said.get(name, ""), values.dropna()
-        once = [] if said == "list" else {*present.tolist()}  # pandas compares letter by letter
+        once = [] if said == "list" else {*present.tolist()}  # faster than pandas' unique
         texts = [str(text).strip() for text in once]
         kind = said if said in KINDS else "text"
         if kind == "text" and not texts:
@@ -626,7 +626,7 @@ def _described(values: np.ndarray, column: Column, *, is_first: bool) -> Column:
 def guess_roles(
     columns: list[Column], n_rows: int, chosen: Mapping[str, str], report: FileReport
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Give every column a role, as chosen by a person or guessed; return also why it is ignored."""
+    """Assign every column its chosen or guessed role; also return why columns are ignored."""
     names = [column.name for column in columns]
     for name, role in chosen.items():
         if name not in names:
@@ -640,7 +640,7 @@ def guess_roles(
     numbers = {each.name for each in columns if each.kind == "number"}
     counters = {each.name for each in columns if each.grows and n_rows >= _FEWEST}
     constant = {each.name for each in columns if each.is_constant and n_rows > 1}
-    if len(numbers - counters - constant) < 2:  # too few other features would remain
+    if len(numbers - counters - constant) < 2:  # too few features would remain
         counters &= {each.name for each in columns if each.called_id}
         constant -= numbers
     why = dict.fromkeys(counters, "counts the rows") | dict.fromkeys(constant, "one value")
@@ -653,7 +653,7 @@ def guess_roles(
         if roles[name] == "ignored":
             left_out[name] = reason
     is_short = len(_with(roles, "feature")) < 2
-    is_pair = {"x", "y"} <= {name.lower() for name in names}  # coordinates: y is not a class
+    is_pair = {"x", "y"} <= {name.lower() for name in names}  # coordinates, so y is not a class
     for name in numbers - {*chosen}:
         if roles[name] == "label" and (is_short or (is_pair and name.lower() == "y")):
             roles[name] = "feature"
@@ -686,7 +686,7 @@ def _id_among(
 
 
 def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
-    """Return the role that a column's content suggests, and a reason if it is ignored."""
+    """Return the role suggested by a column's content, and the reason if it is ignored."""
     n = column.distinct
     are_classes = n <= n_rows / 2 if n_rows >= _FEWEST else n < max(2, n_rows)
     if column.is_large:
@@ -695,7 +695,7 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
         few_values = column.whole and n <= FEW and are_classes and is_label_name(column.name)
         return "label" if few_values else "feature", ""
     if column.kind == "empty" and column.named and n_rows == 1:
-        return "feature", ""  # one new row may be empty here
+        return "feature", ""  # one new row may have a missing value here
     if column.kind == "text" and not column.note and are_classes:
         return "label", ""
     differ = f"{n:,} different texts in {counted(n_rows, 'row')}"
@@ -705,9 +705,9 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
 def likely_labels(
     columns: list[Column], roles: dict[str, str], frame: "pd.DataFrame"
 ) -> dict[str, int]:
-    """Return features of 2 to 30 whole numbers, each in at least 3 rows, and their number.
+    """Return features of 2 to 30 distinct integers, each in at least 3 rows, and their number.
 
-    They may be labels; but if most columns are like this, they are counts.
+    They may be labels; but if most columns are like this, the columns are counts.
     """
     features = [each for each in columns if roles[each.name] == "feature"]
     narrow = [each for each in features if each.whole and each.complete and 1 <= each.span < FEW]

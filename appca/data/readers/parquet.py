@@ -1,4 +1,4 @@
-"""Parquet tables, in one file or several, by the types that they declare."""
+"""Reader of Parquet tables in one or several files, by the declared types."""
 
 import base64
 import math
@@ -18,19 +18,19 @@ from appca.words import InputError, refuse_if, shortened
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MOSTLY = 0.9  # share of lists of one width
-_NO_TIME = r"( 00:00:00)?\.0+$", ""  # ending of a date stored as a time
-_MOST_NESTED = 3  # structs in structs
-_INDEX = "__index_level_0__"  # name of the index in files of pandas
+_MOSTLY = 0.9  # minimum share of lists with the same length
+_NO_TIME = r"( 00:00:00)?\.0+$", ""  # removes the time of dates stored with time
+_MOST_NESTED = 3  # maximum depth of nested structs
+_INDEX = "__index_level_0__"  # pandas' name of the index
 _NUMBER, _TEXT, _NESTED = "integer floating", "string large_string binary", "nested"
 _LIST = "list large_list fixed_size_list"
 _NO_PART = "__HIVE_DEFAULT_PARTITION__"
 
 
 def read_parquet(files: Files, options: TableOptions, limits: ReadLimits) -> Dataset:
-    """Read a Parquet table, or files that each hold some rows of one, as a CSV with the same cells.
+    """Read a Parquet table in one or more files, like a CSV file with the same cells.
 
-    Lists of one shape become columns, and folders called key=value one of words.
+    Lists of equal length become columns; folders called key=value become a column of texts.
     """
     name = shortened(files[0][0], uploads.LONGEST_NAME)
     table, texts = parts_of(files, limits)
@@ -38,7 +38,7 @@ def read_parquet(files: Files, options: TableOptions, limits: ReadLimits) -> Dat
 
 
 def parts_of(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
-    """Put the rows of files together; return also which columns are texts that may be numbers."""
+    """Concatenate the rows of files; also return the text columns that may be numbers."""
     import pyarrow as pa
 
     tables, texts = list[pa.Table](), set[str]()
@@ -66,7 +66,7 @@ def parts_of(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
 
 
 def _read(name: str, stream: BinaryIO, texts: set[str], limits: ReadLimits) -> "pa.Table":
-    """Read a file; `texts` receives the columns of texts that may be numbers."""
+    """Read a file; `texts` receives the names of text columns that may be numbers."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -74,8 +74,8 @@ def _read(name: str, stream: BinaryIO, texts: set[str], limits: ReadLimits) -> "
         file = parquet.ParquetFile(stream)
         words = [field.name for field in file.schema_arrow if _is(field.type, _TEXT)]
         _check_size(name, file, limits)
-        # Texts stay numbers of a dictionary: a few bytes may stand for millions of long ones.
-        # No threads, to read ahead either: one left over from a broken file can abort at exit.
+        # Texts stay dictionary-encoded: a few bytes may expand to millions of long texts. No
+        # threads: after a damaged file, a remaining reader thread can abort the process at exit.
         stream.seek(0)
         file = parquet.ParquetFile(stream, read_dictionary=words, pre_buffer=False)
         table = file.read(use_threads=False)
@@ -89,7 +89,7 @@ def _read(name: str, stream: BinaryIO, texts: set[str], limits: ReadLimits) -> "
     with suppress(pa.ArrowException, ValueError):
         written = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(about)))
         for j, kind in enumerate(written.types if written.names == table.column_names else ()):
-            # numbers that were written as categories, which Parquet itself forgets
+            # numbers written as categories, a type that Parquet does not preserve
             if _is(kind, "dictionary") and _is(table.schema.types[j], _NUMBER):
                 column = table.column(j).cast(pa.string()).dictionary_encode()
                 table = table.set_column(j, table.field(j).name, column)
@@ -97,13 +97,13 @@ def _read(name: str, stream: BinaryIO, texts: set[str], limits: ReadLimits) -> "
 
 
 def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
-    """Refuse what unpacks to too much; few rows of lists may hold very many values."""
+    """Check the unpacked size; a few rows of lists may contain very many values."""
     metadata, kinds = file.metadata, file.schema_arrow.types
     intake.check_columns(name, metadata.num_columns, limits)
     uploads.check_matrix(name, metadata.num_rows, max(1, metadata.num_columns), 8, limits)
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     unpacked = sum(group.total_byte_size for group in groups)
-    if any(_is(kind, _NESTED) for kind in kinds):  # PyArrow can abort here, so else it is left out
+    if any(_is(kind, _NESTED) for kind in kinds):  # PyArrow can abort here on nested columns
         chunks = (group.column(j) for group in groups for j in range(group.num_columns))
         unpacked = max(unpacked, 8 * sum(column.num_values for column in chunks))
     refuse_if(
@@ -159,7 +159,7 @@ def columns_of(
 
 
 def _is(kind: "pa.DataType", names: str) -> bool:
-    """Whether a type is one of some, each named as in `pyarrow.types.is_NAME`."""
+    """Whether a type is one of `names`, as in `pyarrow.types.is_NAME`."""
     import pyarrow as pa
 
     if isinstance(kind, pa.BaseExtensionType):
@@ -168,12 +168,12 @@ def _is(kind: "pa.DataType", names: str) -> bool:
 
 
 def _plain(column: "pa.ChunkedArray") -> "tuple[pa.ChunkedArray, str]":
-    """Return a column as numbers or as texts, each written once, and its kind if declared."""
+    """Return a column as numbers or dictionary-encoded texts, and its kind if declared."""
     import pyarrow as pa
     from pyarrow import compute
 
     kind, said = column.type, ""
-    ends = {"min": 0, "max": 0}  # beyond these, whole numbers with gaps would be reals
+    ends = {"min": 0, "max": 0}  # limits of exact integers with missing cells
     if column.null_count and _is(kind, "integer"):
         ends = compute.min_max(column).as_py()
     if max(abs(end or 0) for end in ends.values()) >= intake.EXACT:
@@ -194,7 +194,7 @@ def _plain(column: "pa.ChunkedArray") -> "tuple[pa.ChunkedArray, str]":
 def _places(
     name: str, title: str, column: "pa.ChunkedArray", report: FileReport, limits: ReadLimits
 ) -> "list[tuple[str, pa.Array]] | None":
-    """Return lists of numbers as columns title[0], ..., with gaps for odd lengths; else None."""
+    """Return lists of numbers as columns title[0], ..., with NaN for odd lengths; else None."""
     import pyarrow as pa
     from pyarrow import compute
 

@@ -1,6 +1,6 @@
-"""Files are read in a separate process, whose memory and time are bounded.
+"""Read files in a separate process with bounded memory and time.
 
-It is kept warm and reads one upload after the other; one that failed or has grown is replaced.
+A process reads one upload after another; it is replaced after a failure or if it has grown.
 """
 
 import atexit
@@ -28,21 +28,21 @@ from appca.processes import PATIENCE, Child, Ended, Pool, Tell, environment, ser
 from appca.storage.files import forget
 from appca.words import InputError, counted, refuse_if, refusing, shortened
 
-MEMORY = int(0.6 * uploads.MACHINE_MEMORY)  # bytes for an upload
+MEMORY = int(0.6 * uploads.MACHINE_MEMORY)  # maximum memory for an upload, in bytes
 SECONDS = 300.0
-_AT_ONCE = 4  # processes; more uploads wait
+_AT_ONCE = 4  # number of processes; further uploads wait
 _PREFIX = "reading-"
 _HERE = "appca.data.readers.process"
 _LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # slow to import
-_LARGEST = 400 << 20  # bytes in use above which a process is replaced
+_LARGEST = 400 << 20  # bytes of memory in use above which a process is replaced
 Result = TypeVar("Result")
 
 
 def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> Dataset:
     """Read files as by `appca.data.readers.read_many`, in another process.
 
-    The folder of temporary files in `limits` receives a copy of them, and the data set, whose
-    numbers stay on the disk until they are used. Raises InputError also when the process ends.
+    The temporary folder in `limits` receives copies of the files, and the data set, whose values
+    stay on disk until they are used. Raises InputError also if the process ends.
     """
     return work_apart(f"{_HERE}:read_into", _opened, files, limits=limits, **options)
 
@@ -55,10 +55,10 @@ def work_apart(
     limits: ReadLimits = LIMITS,
     **options: Any,
 ) -> Result:
-    """Let another process do something with files, and return the result.
+    """Run a function on files in another process, and return the result.
 
-    `task` names a function, as "module:function", which gets copies of the files, a folder that
-    ends with the work, the limits and the options; `receive` gets the folder and what it returns.
+    `task` names the function as "module:function". It gets copies of the files, a temporary folder,
+    the limits and the options; `receive` gets the folder and the function's result.
     """
     title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
     remedy = "free some space on the disk of temporary files"
@@ -107,7 +107,7 @@ def work_apart(
 
 
 def warm() -> None:
-    """Start a process, unless there is one: it has read its libraries when a file arrives."""
+    """Start a process in advance, unless there is one, so that its libraries are imported."""
     with suppress(OSError):
         _PROCESSES.warm()
 
@@ -116,15 +116,15 @@ class ReadingProcess(Child):
     """A process that reads uploads, one at a time."""
 
     def __init__(self) -> None:
-        # memory is counted as it is asked for, so none is asked for in advance
+        # the memory limit counts reserved memory, so Arrow must not reserve any
         variables = environment(1, ARROW_DEFAULT_MEMORY_POOL="system", MALLOC_ARENA_MAX="1")
         command = (sys.executable, "-m", _HERE)
-        # Ctrl-C in the terminal is for the server
+        # Ctrl-C is for the server only
         super().__init__(command, variables, stderr=subprocess.DEVNULL, start_new_session=True)
         self.late = False
 
     def read(self, request: dict[str, Any]) -> Any:
-        """Run a request within the allowed seconds. Raises Ended."""
+        """Run a request within its time limit. Raises Ended."""
         began, timer = time.monotonic(), Timer(SECONDS, self.kill)
         timer.daemon = True
         timer.start()
@@ -148,7 +148,7 @@ def _opened(place: Path, facts: dict[str, Any]) -> Dataset:
 
 
 def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool]:
-    """Run a request; return its outcome, and whether to use this process again."""
+    """Run a request; return its outcome, and whether the process can be used again."""
     files = [(str(name), str(path)) for name, path in request["files"]]
     options = {
         key: tuple(value) if isinstance(value, list) else value
@@ -169,7 +169,7 @@ def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool
         answer = {"sentence": str(error), "report": getattr(error, "report", None)}
         cause: BaseException | None = error
         seen = set[int]()
-        while cause is not None and id(cause) not in seen:  # it may have been raised again
+        while cause is not None and id(cause) not in seen:  # causes may be circular
             answer = {"lacking": True} if isinstance(cause, MemoryError) else answer
             seen.add(id(cause))
             cause = cause.__cause__ or cause.__context__
@@ -177,7 +177,7 @@ def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool
 
 
 def _status(field: str) -> int:
-    """Return a memory figure of this process from the system, in bytes; 0 if there is none."""
+    """Return a memory figure of this process in bytes; 0 if the system has none."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text("utf-8").splitlines():
             if line.startswith(field):
@@ -186,7 +186,7 @@ def _status(field: str) -> int:
 
 
 def read_into(files: Files, place: Path, limits: ReadLimits, **options: Any) -> dict[str, Any]:
-    """Write the data set of files for the server to map; return its other facts."""
+    """Write a data set into files that the server can map; return its metadata."""
     dataset = read_many(files, limits=limits, **options)
     for name, values in dataset.arrays().items():
         np.save(place / f"{name}.npy", values, allow_pickle=False)
@@ -198,14 +198,14 @@ Sets = dict[str, list[str]]
 
 
 def read_sets_apart(name: str, file: File, scratch: Path, space: Mapping[str, Any]) -> Sets:
-    """Read sets as `read_sets`, in the other process; `space` has a recording's grid and affine."""
+    """Run `read_sets` in another process; `space` has a recording's grid and affine."""
     how = {key: space[key] for key in ("grid", "affine") if key in space}
     task, limits = f"{_HERE}:sets_into", ReadLimits(scratch=scratch)
     return work_apart(task, lambda _, told: told["sets"], [(name, file)], limits=limits, **how)
 
 
 def sets_into(files: Files, _place: Path, limits: ReadLimits, **space: Any) -> dict[str, Any]:
-    """Read the sets of a file, as `read_into` a data set."""
+    """Read the sets of a file for `read_sets_apart`."""
     return {"sets": read_sets(*files[0], limits, **space)}
 
 
@@ -219,9 +219,9 @@ def read_sets(
 ) -> Sets:
     """Read sets of features from a GMT file, a CSV file, or a NIfTI atlas.
 
-    The first line of a CSV file is its heading; each other line has a feature and its set. Features
+    The first line of a CSV file is a header; each other line has a feature and its set. Features
     of an atlas are called "voxel-x-y-z". An atlas must have the `grid` and the `affine` (4, 4) of a
-    recording, unless they are empty. Raises InputError for another grid, affine or form of file.
+    recording, unless these are empty. Raises InputError for another grid, affine or file format.
     """
     sets: Sets = {}
     kind = name.lower().removesuffix(".gz")
@@ -235,7 +235,7 @@ def read_sets(
     text = uploads.file_bytes(name, file, limits).decode("utf-8-sig", errors="replace")
     mark = "\t" if kind.endswith(".gmt") else ","
     table: list[list[str]] = [[]]
-    with suppress(csv.Error):  # such as a field of more than 131,072 letters
+    with suppress(csv.Error):  # such as a field of more than 131,072 characters
         table = [line for line in csv.reader(io.StringIO(text), delimiter=mark) if any(line)]
     if mark == "\t":
         return {first: list(filter(None, rest[1:])) for first, *rest in filter(None, table)}
@@ -246,5 +246,5 @@ def read_sets(
     return sets
 
 
-if __name__ == "__main__":  # low priority, and slow imports first
+if __name__ == "__main__":  # low priority; imports libraries before the first request
     serve(_outcome, lambda: [importlib.import_module(name) for name in _LIBRARIES], niceness=5)

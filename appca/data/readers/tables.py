@@ -25,53 +25,53 @@ if TYPE_CHECKING:
 SEPARATORS = (",", ";", "\t", "|")
 BLANK = " "  # any run of blanks
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 300
-_FEWEST_ROWS = 5  # rows of the sample, for any width
-_MOST_CELLS = 1000  # cells of a line used for guessing its format
-_TOP, _HEADER_LINES = 40, 3  # lines searched for a header; maximum lines of one
+_FEWEST_ROWS = 5  # minimum number of sample rows, however wide
+_MOST_CELLS = 1000  # number of a line's cells used to detect its format
+_TOP, _HEADER_LINES = 40, 3  # lines searched for a header; maximum height of a header
 _MANY = 10
-_MOSTLY = 0.9  # least shares of numbers and of lines of equal width
-_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # characters that no text table has
+_MOSTLY = 0.9  # minimum shares: of numbers, and of lines of equal width
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text table contains
 _SEP_LINE = re.compile(rb'"?sep=(.)"?[ \t]*\n', re.IGNORECASE)
-_COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")  # lines at the start
-_STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8
+_COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")  # comment lines at the start
+_STRAY = re.compile("[\udc80-\udcff]")  # an undecodable byte
 _NO_WORD = re.compile(rb"[\s\d,;|\"]+")
 _ODD_SIGN = re.compile("(?<=[A-Za-z])[\udc80-\udc91\udc93-\udc9f](?=[A-Za-z])")
-_SOME_ODD = 0.3  # share of such letters above which an old encoding is tried
+_SOME_ODD = 0.3  # share of such letters above which a legacy encoding is tried
 _OLD = ["mac_roman", "cp437", "cp850"]
 _FOREIGN = ["cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"]
 _FOREIGN += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
-_DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # byte and disorder limits of the encoding detector
+_DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # limits of size and disorder for the detector
 _RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*|([*#~.+])\1{2,}")
 _TOTAL = re.compile(
     r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|total général|totale|suma|mean|average"
     r"|mittelwert|durchschnitt|moyenne|media|median|min|max|sd|std\.?( ?dev\.?)?",
     re.IGNORECASE,
 )
-_NOTE = re.compile(r"[*†‡(].*|.*:.*|.{40,}", re.DOTALL)  # note: the only cell of a final row
-_MOST_TOTALS = 6  # final rows that can be totals
-_SECOND = "second-table"  # kind of lines of further tables
+_NOTE = re.compile(r"[*†‡(].*|.*:.*|.{40,}", re.DOTALL)  # a note is the only cell of a final row
+_MOST_TOTALS = 6  # maximum number of final rows that can be totals
+_SECOND = "second-table"  # kind of the lines of a second table
 _ATTRIBUTE = re.compile(r"""(?im)^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\s*$""")
 
 
 class CsvOptions(NamedTuple):
-    """Options of a text table; None means that it is detected."""
+    """Options for a text table; None means that an option is detected."""
 
-    separator: str | None = None  # one character; a blank means any run of blanks
+    separator: str | None = None  # one character; a blank stands for any run of blanks
     decimal: str | None = None  # "." or ","
-    header: bool | int | None = None  # whether there is one, or its line number, from 1
+    header: bool | int | None = None  # whether there is one, or its line number (from 1)
     encoding: str | None = None
     roles: dict[str, str] | None = None  # name to role, see `intake.ROLES`
     missing: str = "refuse"  # or "model", "mean", "drop"
-    image_shape: intake.ImageShape = "auto"  # "auto" shows square grey rows as images
-    na_values: Any = ()  # further cells that are gaps, such as -999
-    transpose: bool = False  # columns are samples
-    lines: str = "auto"  # or "all": keep lines that look like totals or notes
+    image_shape: intake.ImageShape = "auto"  # "auto": square greyscale rows are images
+    na_values: Any = ()  # additional texts for missing values, such as -999
+    transpose: bool = False  # whether columns are samples
+    lines: str = "auto"  # or "all", which keeps lines that look like totals or notes
 
 
 class SheetOptions(NamedTuple):
     """Options of a spreadsheet, as in `CsvOptions`."""
 
-    sheet: str | None = None  # sheet name; None: the one with most numbers
+    sheet: str | None = None  # None: the sheet with most numbers
     header: bool | int | None = None
     roles: dict[str, str] | None = None
     missing: str = "refuse"
@@ -84,14 +84,14 @@ class SheetOptions(NamedTuple):
 class Record(NamedTuple):
     """A row of cells and its position in the file."""
 
-    line: int  # number of its last line, from 1
-    start: int  # bytes
+    line: int  # line number of its last line, from 1
+    start: int  # offset in bytes
     stop: int
     cells: list[str]
 
     @property
     def n_filled(self) -> int:
-        """How many cells are not empty."""
+        """Number of nonempty cells."""
         return sum(map(bool, map(bare, self.cells)))
 
 
@@ -102,7 +102,7 @@ def read(name: str, file: File, options: Any, limits: ReadLimits = LIMITS) -> Da
 
 
 def table_beside(kind: str, name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
-    """Return the columns of a table for `n_rows` rows; the number shows if it has a header."""
+    """Return the columns of a table for `n_rows` rows; this number decides if it has a header."""
     if kind == "parquet":
         parts = parquet.parts_of([(name, file)], limits)
         return parquet.columns_of(name, *parts, TableOptions(), limits)
@@ -114,7 +114,7 @@ def table_beside(kind: str, name: str, file: File, n_rows: int, limits: ReadLimi
 
 
 def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> Table:
-    """Return the columns of a text table, and how it is written."""
+    """Return the columns of a text table, and a report on its format."""
     report: FileReport = {}
     text = as_text(name, uploads.file_bytes(name, file, limits), options.encoding, report)
     separator, decimal = options.separator, options.decimal
@@ -155,7 +155,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     lines[_SECOND], text = text.count(b"\n", end), text[:end]
     some = [row for row in some[first:] if row.start < end and len(row.cells) == width]
     rows = [[cell.strip() for cell in row.cells] for row in some]
-    if limits.head_rows:  # needed even if the table is refused
+    if limits.head_rows:  # needed even if the table is refused later
         names = [title or f"column {j + 1}" for j, title in enumerate(titles[:_MOST_CELLS])]
         columns = zip(*rows[: limits.head_rows], strict=True)
         report["head"] = dict(zip(names, map(list, columns), strict=False))
@@ -170,7 +170,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
 
 
 def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) -> bytes:
-    """Return a table as UTF-8 with line feeds; report its encoding and repairs."""
+    """Return a table as UTF-8 with line feeds; its encoding and repairs are reported."""
     report["encoding"] = code = encoding or _encoding_of(data)
     text, cause, msg = data.removeprefix(codecs.BOM_UTF8), None, ""
     try:
@@ -230,7 +230,7 @@ def _encoding_of(data: bytes) -> str:
 
 
 def records(text: bytes, separator: str, start: int = 0, line: int = 0) -> Iterator[Record]:
-    """Yield nonblank rows from byte `start`, which follows line number `line`."""
+    """Yield nonblank rows from byte `start`; `line` is the number of the line before."""
     stream = io.BytesIO(text)
     before = stream.seek(start)
     lines = (raw.decode() for raw in stream)
@@ -260,19 +260,19 @@ def _sample(text: bytes, separator: str, start: int, line: int) -> tuple[list[Re
 
 
 def _guess_separator(text: bytes, start: int) -> str:
-    """Return the separator that gives lines of equal width, mostly of numbers."""
+    """Return the separator that gives lines of equal width with most numbers."""
     best, merit = SEPARATORS[0], (False, 0.0, 1)
     for separator in (*SEPARATORS, BLANK):
         try:
             some, width = _sample(text, separator, start, 0)
-        except InputError:  # such as a cell that is too long
+        except InputError:  # such as an overlong cell
             continue
         even = sum(len(row.cells) in (width, width - 1) for row in some) >= _MOSTLY * len(some) - 3
         cells = [cell for row in some[1:] or some for cell in row.cells[:_MOST_CELLS] if bare(cell)]
         numbers = np.count_nonzero(~np.isnan([intake.real(cell) for cell in cells]))
         score = (even, numbers / max(1, len(cells)), width)
         beaten = score > merit
-        if separator == BLANK and merit[0]:  # between tabs, blanks belong to cells
+        if separator == BLANK and merit[0]:  # in a tab-separated table, blanks belong to cells
             beaten = best != "\t" and score[:2] > merit[:2]
         if width > 1 and beaten:
             best, merit = separator, score
@@ -280,7 +280,7 @@ def _guess_separator(text: bytes, start: int) -> str:
 
 
 class Grid(NamedTuple):
-    """Cells of some rows, stripped of blanks."""
+    """Cells of some rows, without surrounding blanks."""
 
     texts: np.ndarray  # (n, width)
     values: np.ndarray
@@ -288,7 +288,7 @@ class Grid(NamedTuple):
 
     @classmethod
     def of(cls, some: Sequence[Record], width: int) -> "Grid":
-        """Make a grid of the first `width` cells of rows."""
+        """Make a grid from the first `width` cells of rows."""
         rows = [[*map(bare, row.cells[:width]), *[""] * (width - len(row.cells))] for row in some]
         texts = np.array(rows, object).reshape(-1, width)
         values = np.array([intake.real(cell) for cell in texts.flat], float)
@@ -296,7 +296,7 @@ class Grid(NamedTuple):
         return cls(texts, values.reshape(texts.shape), np.array(gaps, bool).reshape(texts.shape))
 
     def numeric(self, first: int, share: float = _MOSTLY) -> np.ndarray:
-        """Return which columns hold numbers below a row."""
+        """Return which columns are numeric from a row on."""
         n_cells = (~self.gaps[first:]).sum(axis=0)
         n_numbers = (~np.isnan(self.values[first:])).sum(axis=0)
         return np.asarray((n_numbers >= share * n_cells) & (n_numbers > 0))
@@ -312,7 +312,7 @@ def lay_out(
     refuse_if(not is_free and not places, sentence)
     top = _titles(some, width) if is_free else places[0]
     grid = Grid.of(some[top:], min(width, _MOST_CELLS))
-    # R's header has no name for the column of row names
+    # R writes no name above the column of row names
     shorter = len(some[top].cells) == width - 1 and bool(grid.texts[1:, -1].any())
     if shorter:
         padded = some[top]._replace(cells=["", *some[top].cells])
@@ -329,7 +329,7 @@ def lay_out(
     refuse_if(len(some) < top + 2, sentence)
     stop = top + 1
     while is_free and stop - top < min(_HEADER_LINES, len(grid.texts) - 2):
-        numeric = grid.numeric(stop - top + 1)  # names are above, or units
+        numeric = grid.numeric(stop - top + 1)  # skips names and a line of units
         is_word = np.isnan(grid.values[stop - top, numeric])
         n_words = (is_word & ~grid.gaps[stop - top, numeric]).sum()
         if not is_word.all() or 2 * n_words <= numeric.sum():
@@ -342,7 +342,7 @@ def lay_out(
     is_double = 0 < top == stop - 1 and len({*parts[1]}) < width and some[top - 1].n_filled > 1
     if top and not is_double:
         del parts[0]
-    for part in parts[:-1]:  # merged cells: a name applies to empty cells on its right
+    for part in parts[:-1]:  # merged cells: a name also applies to empty cells on its right
         for j in range(1, width):
             part[j] = part[j] or part[j - 1]
     report["lines"]["title"], report["header_line"] = top - is_double, some[stop - 1].line
@@ -351,7 +351,7 @@ def lay_out(
 
 
 def _titles(some: Sequence[Record], width: int) -> int:
-    """Return how many lines precede the table: titles, notes, lines of empty cells."""
+    """Return the number of lines above the table: titles, notes, or empty cells."""
     grid = Grid.of(some[:_TOP], min(width, _MOST_CELLS))
     words, usual = np.isnan(grid.values) & ~grid.gaps, len(grid.texts)
     for place, row in enumerate(some[:_TOP]):
@@ -369,7 +369,7 @@ def _titles(some: Sequence[Record], width: int) -> int:
 
 
 def _header(grid: Grid) -> tuple[bool, bool]:
-    """Whether the first row is a header (words or rising numbers), and whether in doubt."""
+    """Return whether the first row is a header (words or rising numbers), and if in doubt."""
     is_number = ~np.isnan(grid.values[0])
     words = ~is_number & ~grid.gaps[0]
     numeric = grid.numeric(1)
@@ -403,7 +403,7 @@ def _header(grid: Grid) -> tuple[bool, bool]:
 
 
 def _heads_table(rows: Sequence[Record], above: Sequence[Record]) -> bool:
-    """Whether rows begin another table: perhaps a title, a header of words, then data."""
+    """Whether rows begin another table: an optional title, a header of words, then data."""
     lines = [[*map(bare, row.cells)] for row in rows if row.n_filled]
     titles, *data = lines[1:] if len(lines) > 2 and sum(map(bool, lines[0])) == 1 else lines or [[]]
     if not data or titles in [[*map(bare, row.cells)] for row in above]:
@@ -414,7 +414,7 @@ def _heads_table(rows: Sequence[Record], above: Sequence[Record]) -> bool:
 
 
 def _second_table(text: bytes, separator: str, width: int, some: Sequence[Record]) -> int:
-    """Return the byte where a second table begins below an empty line, or the end."""
+    """Return the byte offset of a second table below an empty line, or of the end."""
     for empty in (b"\n\n", b"\n" + separator.encode() * (width - 1) + b"\n"):
         place = some[-1].start
         for _ in range(_TOP):
@@ -427,7 +427,7 @@ def _second_table(text: bytes, separator: str, width: int, some: Sequence[Record
 
 
 def _even(name: str, text: bytes, report: FileReport, width: int, start: int) -> bytes:
-    """Return lines of `width` cells from byte `start`; drop and count others without data."""
+    """Return lines of `width` cells from byte `start`; drop and count other lines without data."""
     separator = report["separator"]
     line, mark = text.count(b"\n", 0, start), separator.encode()
     if text.find(b'"', start) >= 0 or len(mark) > 1 or separator == BLANK:
@@ -453,7 +453,7 @@ def _even(name: str, text: bytes, report: FileReport, width: int, start: int) ->
         )
         pieces.append(text[before : row.start])
         before = row.stop
-        if not kind:  # trailing separators
+        if not kind:  # only trailing separators
             csv.writer(line_of := io.StringIO(), delimiter=separator).writerow(row.cells[:width])
             pieces.append(line_of.getvalue().encode())
     return b"".join([*pieces, text[before:]])
@@ -470,7 +470,7 @@ def _odd_lines(text: bytes, mark: bytes, width: int, start: int, line: int) -> I
 
 
 def _no_data(cells: Sequence[str]) -> str:
-    """Return the kind of a line of empty cells or of dashes; "" for others."""
+    """Return the kind of a line of empty cells or dashes, else an empty text."""
     filled = [cell for cell in map(bare, cells) if cell]
     return "empty" if not filled else "drawn" if all(map(_RULE.fullmatch, filled)) else ""
 
@@ -478,7 +478,7 @@ def _no_data(cells: Sequence[str]) -> str:
 def _parsed(
     name: str, text: bytes, report: FileReport, width: int, texts: Sequence[int]
 ) -> "pd.DataFrame":
-    """Parse with pandas; `texts` and columns without plain numbers stay text."""
+    """Parse with pandas; `texts` and non-numeric columns stay text."""
     import pandas as pd
 
     separator = report["separator"]
@@ -489,7 +489,7 @@ def _parsed(
     }
     kinds |= {"decimal": report["decimal"], "header": None, "names": range(width)}
     kinds |= {"index_col": False, "skipinitialspace": True, "keep_default_na": False}
-    if int(pd.__version__.partition(".")[0]) < 3:  # the default parser rounds the last bit
+    if int(pd.__version__.partition(".")[0]) < 3:  # its default parser rounds the last bit
         kinds["float_precision"] = "round_trip"
     try:
         frame: pd.DataFrame = pd.read_csv(io.BytesIO(text), low_memory=False, **kinds)
@@ -512,7 +512,7 @@ def _parsed(
 def _table(
     frame: "pd.DataFrame", header: list[str], options: Any, report: FileReport, gaps: Any = ()
 ) -> Table:
-    """Drop rows without data and convert texts; a word such as NA is missing if in `gaps`."""
+    """Drop rows without data and convert texts; words in `gaps`, such as NA, are missing."""
     none, lines = intake.as_list(options.na_values), report["lines"]
     is_text = np.array([kind.kind not in "iuf" for kind in frame.dtypes])
     keeps_all = getattr(options, "lines", "auto") == "all"
@@ -548,7 +548,7 @@ def _table(
 def _without_others(
     frame: "pd.DataFrame", header: list[str], lines: Counter[str]
 ) -> "tuple[pd.DataFrame, list[int]]":
-    """Return the rows of the largest table, and the columns of other tables beside it."""
+    """Return the rows of the largest table, and the columns of tables beside it."""
     gaps = [j for j, title in enumerate(header) if not title and frame[j].isna().all()]
     spans = itertools.pairwise([-1, *gaps, len(header)]) if gaps else ()
     parts = [[*range(a + 1, b)] for a, b in spans if b > a + 1]
@@ -564,7 +564,7 @@ def _without_others(
 def _rows_without_data(
     frame: "pd.DataFrame", is_text: np.ndarray, header: list[str]
 ) -> dict[int, str]:
-    """Return the kinds of non-data rows: empty, rules, repeated headers, final totals."""
+    """Return the kinds of rows without data: empty, rules, repeated headers, final totals."""
     rows = np.arange(len(frame))
     for j in np.flatnonzero(~is_text).tolist():
         if not len(rows):
@@ -595,7 +595,7 @@ def _rows_without_data(
 
 
 def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -> Table:
-    """Return the columns of a sheet, and report other sheets."""
+    """Return the columns of a sheet; other sheets are reported."""
     import pandas as pd
     from python_calamine import CalamineError, CalamineWorkbook
 
@@ -636,7 +636,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
 
 
 def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) -> Dataset:
-    """Read an ARFF file: attributes are columns, nominal ones labels; ? is missing."""
+    """Read an ARFF file: attributes become columns, nominal ones labels; ? is missing."""
     import pandas as pd
 
     text = uploads.file_bytes(name, file, limits).decode("utf-8-sig", "replace")
@@ -649,7 +649,7 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
     with suppress(csv.Error):
         inner = [line.strip("{}") if is_sparse else line for line in lines]
         cells += csv.reader(inner, quotechar=quote, escapechar="\\", skipinitialspace=True)
-    if is_sparse:  # sparse rows "0 1.5, 3 a" omit 0 and the first class
+    if is_sparse:  # sparse rows such as "0 1.5, 3 a" omit zeros and the first class
         first = [kind[1:].split(",")[0] if kind[0] == "{" else "0" for kind in kinds.values()]
         parts = [[cell.replace("\t", " ").partition(" ")[::2] for cell in row] for row in cells]
         pairs = [*map(dict, parts)]

@@ -29,7 +29,7 @@ export default function follow({ data, parentElement, setTriggerValue }) {
     else if (place.dataset.name === undefined) send(place);
     else typeOver(place, place.dataset.name, LONGEST, (text) => send(place, text));
   };
-  // What was chosen from a list before anybody listened.
+  // A list may have changed before this script was loaded.
   for (const place of document.querySelectorAll(all))
     if (place instanceof HTMLSelectElement && !sent.has(place))
       if (place.selectedOptions[0]?.defaultSelected === false) send(place, place.value);
@@ -40,7 +40,7 @@ export default function follow({ data, parentElement, setTriggerValue }) {
   return stop;
 }
 
-/** Give the focus to what takes the place of a button, once the page has drawn it. @param {HTMLElement} place @param {string} of */
+/** Focus the element that replaces a button, once the page has drawn it. @param {HTMLElement} place @param {string} of */
 function keepFocus(place, of) {
   const { act, value } = place.dataset;
   let looks = 0;

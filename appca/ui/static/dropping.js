@@ -1,4 +1,4 @@
-/** Files dropped anywhere on the window, or chosen to be opened, go to the server one by one; then the page is told. */
+/** Upload files that are dropped on the window or chosen, one by one, and then notify the page. */
 
 const AT_ONCE = 4; // files on the way
 const OPENER = '[class*="st-key-upload-"]'; // the uploader of what is to be opened; others take their files themselves
@@ -13,7 +13,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
 }
 
-/** Listen before the page does: Streamlit's uploader sends all files at once, and loses some of many without a word. */
+/** Listen before the page does: Streamlit's uploader sends all files at once, and silently loses some if there are many. */
 function listen(parent) {
   const place = parent.querySelector('.ca-drop');
   const instance = { data: null, tell: () => {}, busy: false };
@@ -91,13 +91,13 @@ function listen(parent) {
   return instance;
 }
 
-/** What an old method of the browser answers by a callback. */
+/** Return a promise for an old browser method with callbacks. */
 const answerOf = (ask) =>
   new Promise((done, failed) => {
     ask(done, failed);
   });
 
-/** The files of an entry, those of a folder under their path. */
+/** Return the files of an entry; those of a folder have their paths as names. */
 async function filesOf(entry, path = '') {
   if (entry instanceof File) return [{ name: entry.name, file: entry }];
   const name = path + entry.name;
@@ -112,7 +112,7 @@ async function filesOf(entry, path = '') {
   return files;
 }
 
-/** Refuse a file that the server would not admit, before it is on the way. @param {Iterable<{name: string, size: number}>} files @param {{largest: number}} limits */
+/** Refuse a file that the server would not accept, before it is sent. @param {Iterable<{name: string, size: number}>} files @param {{largest: number}} limits */
 function checkSizes(files, { largest }) {
   const large = [...files].find(({ size }) => size > largest);
   if (!large) return;

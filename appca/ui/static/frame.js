@@ -26,7 +26,7 @@ function watchHistory() {
   };
 }
 
-/** In a narrow window the drawer is a strip of its tabs: one opens it over the picture, and closes it again. @param {MouseEvent} event */
+/** In a narrow window the drawer is a strip of tabs: a tab opens it over the picture, or closes it again. @param {MouseEvent} event */
 function press({ target }) {
   const { dataset } = document.body;
   const tab = target.closest('.st-key-drawer_tab [role="radio"]');
@@ -36,7 +36,7 @@ function press({ target }) {
   } else if (target.closest('.st-key-explore_canvas')) dataset.drawer = 'shut';
 }
 
-/** Remember for this browser what is open, so that the bare address opens it again. */
+/** Remember the open work in this browser, so that the bare address opens it again. */
 function remember() {
   const here = new URL(location.href).searchParams;
   const kept = new URLSearchParams();
@@ -77,7 +77,7 @@ function onKey(event) {
   tell(key === 'y' || event.shiftKey ? 'redo' : 'undo', true);
 }
 
-/** Streamlit calls this again at each change of the theme, and does not end what the call before began. */
+/** Streamlit calls this again after each change of the theme, without ending the earlier call's listeners. */
 export default function frame({ data, setTriggerValue }) {
   const isFirst = !tell;
   tell = setTriggerValue;

@@ -1,4 +1,4 @@
-/** The canvas as a part of a Streamlit page: what a rerun says becomes changes of the picture, a selection goes back. */
+/** The canvas in a Streamlit page: reruns update the picture, and selections are sent back. */
 
 import { mount } from '../../canvas/js/mount.js';
 import { buildControls } from '../../canvas/js/parts/bar.js';
@@ -32,7 +32,7 @@ async function inputOf(scene, holder, names) {
   return { meta, buffers, sheets: { tile: (number) => picture(sheets[number]), components } };
 }
 
-/** The server does not have it, or not for this session. */
+/** The server does not have the content, or not for this session. */
 class Gone extends Error {}
 
 /** @param {string} address @param {Holder} holder @param {RequestInit} [how] */
@@ -49,7 +49,7 @@ const asked = (host, what, rows) =>
     body: new Uint32Array(rows),
   });
 
-/** Lines of the hover card of rows that the scene has no texts of. @param {Host} host @param {number[]} rows */
+/** Return the hover card's lines for rows whose texts the scene does not have. @param {Host} host @param {number[]} rows */
 async function describe(host, rows) {
   const { ids, lines } = await (await asked(host, 'texts', rows)).json();
   return rows.map((_, i) => [
@@ -62,7 +62,7 @@ async function describe(host, rows) {
 /** @typedef {{scene: Address, options: Options, height: string | null, selected: string | null, seen: [string, number] | null, holds: boolean}} Message `holds`: whether a click holds a row */
 /** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, flat: boolean, lost: number, handle: Handle | null, key: string, address: Address | null, last: Message | null, shown: string, taken?: string | null, layouts?: string, told: Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
 
-/** The element that the canvas fills. @param {Host} host */
+/** Return the element that contains the canvas. @param {Host} host */
 const boxOf = ({ parent }) =>
   /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
 
@@ -100,7 +100,7 @@ function showBar({ data: { controls: told, seen }, parentElement: parent, setSta
 /** @typedef {{data: {controls: Controls, seen: [string, number][]}, parentElement: HTMLElement, setStateValue: Function}} BarCall */
 /** @typedef {{data: Message, parentElement: HTMLElement, setStateValue: Function}} Call */
 
-/** What Streamlit calls at every rerun and theme change. @param {Call | BarCall} call */
+/** Called by Streamlit at every rerun and theme change. @param {Call | BarCall} call */
 export default function show(call) {
   if ('controls' in call.data) return showBar(/** @type {BarCall} */ (call));
   const { data, parentElement, setStateValue } = /** @type {Call} */ (call);
@@ -128,7 +128,7 @@ function begun(parent) {
   return host;
 }
 
-/** Bring the picture up to the last message, one after the other. @param {Host} host */
+/** Update the picture to the last message, one message at a time. @param {Host} host */
 async function catchUp(host) {
   host.busy = true;
   try {
@@ -155,7 +155,7 @@ async function catchUp(host) {
   }
 }
 
-/** Buffers that the views shown need of another scene. @param {Host} host */
+/** Return the buffers of another scene that the visible views need. @param {Host} host */
 const needed = ({ handle }) => [
   'components',
   'scores',

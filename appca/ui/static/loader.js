@@ -1,11 +1,11 @@
-/** What travels through the websocket with each change of the picture: it fetches the host, which does not. */
+/** A small script that Streamlit sends with every change; it loads the host script only once. */
 
 const SCRIPT = 'NAME'; // below the address of scenes
 
 /** @type {Function | null} */ let show = null;
 /** @type {Promise<void> | null} */ let loading = null;
 
-/** What Streamlit calls at every rerun and theme change. @param {{data: import('./host.js').Message}} call */
+/** Called by Streamlit at every rerun and theme change. @param {{data: import('./host.js').Message}} call */
 export default function load(call) {
   if (show) return show(call);
   let gone = false;

@@ -1,11 +1,11 @@
-/** The graphics card: programs, shaders, buffers and textures, and data of layouts, panels and colours on it. */
+/** WebGL programs, shaders, buffers and textures, with the data of layouts, panels and colours. */
 
 import { paletteBytes } from '../theme.js';
 
 /** @typedef {WebGL2RenderingContext} GL */
 /** @typedef {ReturnType<typeof program>} Program */
 
-/** How uniforms are set by the type of their numbers; all others are whole. @type {Record<number, string>} */
+/** Setters of uniforms by the type of their numbers; all other types are integers. @type {Record<number, string>} */
 const SETTERS = {
   0x1406: 'uniform1fv',
   0x8b50: 'uniform2fv',
@@ -36,7 +36,7 @@ function program(gl, sources) {
     const set = SETTERS[type] ?? 'uniform1iv';
     uniforms[name] = (value) => /** @type {any} */ (gl)[set](at, value);
   }
-  /** Draw with it, and these uniforms. @param {Record<string, number | number[]>} values */
+  /** Draw with this program and these uniforms. @param {Record<string, number | number[]>} values */
   return (values) => {
     gl.useProgram(made);
     for (const [name, value] of Object.entries(values)) uniforms[name]?.([value].flat());
@@ -62,7 +62,7 @@ export function bind(gl, unit, kind, made) {
 
 /** @typedef {Record<number, [Int16Array | Float32Array | Uint16Array | Uint32Array, number]>} Attributes by location, numbers and how many of them a vertex has */
 
-/** A vertex array; unsigned numbers stay whole in the shader. @param {GL} gl @param {Attributes} attributes @param {number} [divisor] */
+/** Create a vertex array; unsigned numbers remain integers in the shader. @param {GL} gl @param {Attributes} attributes @param {number} [divisor] */
 export function vertices(gl, attributes, divisor = 0) {
   const array = gl.createVertexArray();
   gl.bindVertexArray(array);
@@ -214,7 +214,7 @@ uniform sampler2D uLayer; uniform vec4 uCarry; uniform float uStrength; out vec4
 void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uStrength; }`,
 ];
 
-const WIDTH = 2048; // of textures with one value per row
+const WIDTH = 2048; // width of textures with one value per row
 
 export class Gpu {
   /** @param {HTMLCanvasElement} canvas */
@@ -244,7 +244,7 @@ export class Gpu {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
-  /** Bring the textures of rows and the palette up to date. @param {Rows} rows @param {Colouring | undefined} colouring @param {boolean} dark */
+  /** Update the textures of rows and the palette. @param {Rows} rows @param {Colouring | undefined} colouring @param {boolean} dark */
   update(rows, colouring, dark) {
     const { gl, seen } = this;
     const { TEXTURE_2D: kind, RGBA, UNSIGNED_BYTE } = gl;
@@ -266,7 +266,7 @@ export class Gpu {
     const { gl } = this;
     const wide = values instanceof Uint16Array;
     const height = Math.max(1, Math.ceil(values.length / WIDTH));
-    const lines = new (wide ? Uint16Array : Uint8Array)(WIDTH * height); // the texture has no part of a line
+    const lines = new (wide ? Uint16Array : Uint8Array)(WIDTH * height); // only whole lines can be uploaded
     lines.set(values);
     const [format, type] = wide ? [gl.R16UI, gl.UNSIGNED_SHORT] : [gl.R8UI, gl.UNSIGNED_BYTE];
     gl.bindTexture(gl.TEXTURE_2D, into);
@@ -281,7 +281,7 @@ export class Gpu {
     gl.texImage2D(kind, 0, RGBA32F, 3, texels.length / 12, 0, RGBA, FLOAT, texels);
   }
 
-  /** Vertices of a layout, made when it is first drawn or an axis of a panel changed. @param {Layout} layout */
+  /** Return the vertices of a layout, created at its first drawing or after an axis changed. @param {Layout} layout */
   layout(layout) {
     const cached = this.layouts.get(layout);
     if (cached && cached.revision === layout.revision) return cached;
@@ -294,7 +294,7 @@ export class Gpu {
     return kept;
   }
 
-  /** Let go of layouts that are not shown. @param {Set<Layout>} kept */
+  /** Delete layouts that are not shown. @param {Set<Layout>} kept */
   prune(kept) {
     for (const [layout, made] of this.layouts)
       if (!kept.has(layout)) {

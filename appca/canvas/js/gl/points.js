@@ -1,4 +1,4 @@
-/** Points of many panels in one call, backgrounds, images over them, and the layer that keeps the drawing. */
+/** Points of many panels in one draw call, backgrounds, images, and the layer that caches the drawing. */
 
 import { box, clamp, holds, pointToPage, scaleOf } from '../layout/geometry.js';
 import { element, paint } from '../parts/dom.js';
@@ -9,7 +9,7 @@ import { bind, texture, vertices } from './gpu.js';
 /** @typedef {{x?: number[], y?: number[], mode?: number, t?: number, fade?: [number, number]}} Source how raw numbers become places */
 /** @typedef {Source & {array: WebGLVertexArrayObject, base: number, firsts: number[], counts: number[], passes?: number[]}} Draw points of one layout, whose panels begin at `base` of the table */
 
-/** Set what points and images have in common, and more. @param {Gpu} gpu @param {import('./gpu.js').Program} program @param {Look} look @param {Source} source @param {Record<string, number | number[]>} more */
+/** Set the common uniforms of points and images, and `more`. @param {Gpu} gpu @param {import('./gpu.js').Program} program @param {Look} look @param {Source} source @param {Record<string, number | number[]>} more */
 function prepare(gpu, program, look, { x, y, mode = 0, t = 1, fade = [1, 1] }, more) {
   const { gl, table, palette, codes, flags } = gpu;
   [table, palette, codes, flags].forEach((made, i) => bind(gl, i, gl.TEXTURE_2D, made));
@@ -35,26 +35,26 @@ export function drawPoints(gpu, look, draw) {
   gl.bindVertexArray(null);
 }
 
-/** Draw only within a part of the page. @param {WebGL2RenderingContext} gl @param {Look} look @param {Rect} rect */
+/** Restrict drawing to a part of the page. @param {WebGL2RenderingContext} gl @param {Look} look @param {Rect} rect */
 export function scissor(gl, { dpr, height }, { x, y, w, h }) {
   const [left, bottom, wide, high] = [x, height - y - h, w, h].map((px) => Math.round(px * dpr));
   gl.scissor(left, bottom, Math.max(0, wide), Math.max(0, high));
 }
 
-/** Grey points first, then those that stand out. @param {Look} look */
+/** Draw grey points first, then highlighted ones. @param {Look} look */
 const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [0]);
 
-const ALL = 700000; // points; in a view of more, each panel draws a sample
-const A_PIXEL = 1.5; // points of such a sample
+const ALL = 700000; // points; if a view has more, each panel draws a sample
+const A_PIXEL = 1.5; // points per pixel in this sample
 
-/** How many of a panel's points are drawn where the view has so many: more than cover its pixels cannot be distinguished. @param {Placed} spot @param {number} all */
+/** Number of a panel's points to draw: points that more than cover its pixels cannot be distinguished. @param {Placed} spot @param {number} all */
 export const drawnOf = ({ panel: { count }, plot }, all) =>
   all <= ALL ? count : Math.min(count, Math.max(2000, Math.ceil(A_PIXEL * plot.w * plot.h)));
 
 /** @param {Placed[]} placed */
 export const pointsIn = (placed) => placed.reduce((sum, { panel }) => sum + panel.count, 0);
 
-/** Points of the panels shown, at most `budget` in all, each panel by its share; what stands out last and, if nothing else is left out, whole. @param {Gpu} gpu @param {Look} look @param {Placed[]} placed @param {number} budget @returns {Draw[]} */
+/** Draws of the visible panels, at most `budget` points, shared in proportion; highlighted points come last, and complete if nothing else is left out. @param {Gpu} gpu @param {Look} look @param {Placed[]} placed @param {number} budget @returns {Draw[]} */
 export function drawsOf(gpu, look, placed, budget) {
   const all = pointsIn(placed);
   const drawn = placed.reduce((sum, spot) => sum + drawnOf(spot, all), 0);
@@ -78,7 +78,7 @@ export function drawsOf(gpu, look, placed, budget) {
 
 /** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart?: boolean}} Ground `apart`: no other card lies over it */
 
-/** The ground of a panel. @param {Placed} spot @returns {Ground} */
+/** Return the background of a panel. @param {Placed} spot @returns {Ground} */
 export const groundOf = (spot) => ({
   card: spot.card,
   plot: spot.plot,
@@ -87,7 +87,7 @@ export const groundOf = (spot) => ({
   strength: spot.strength,
 });
 
-/** Edges and axes are shaded; the area between is cleared to its colour, the cheapest way to fill. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
+/** Shade edges and axes; clear the area between to its colour, which is the fastest way to fill. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
 export function drawGrounds(gpu, grounds, theme, look, view) {
   const { gl, grounds: program } = gpu;
   const { width, height, dpr } = look;
@@ -121,7 +121,7 @@ export function drawGrounds(gpu, grounds, theme, look, view) {
   made.free();
 }
 
-/** Corners, in whole pixels, of what edge and rounded corners leave of a card; nothing where it is not opaque. @param {Ground} ground @param {number} dpr */
+/** Corners, in whole pixels, of a card without its edge and rounded corners; empty if it is not opaque. @param {Ground} ground @param {number} dpr */
 function betweenEdges({ card: { x, y, w, h }, strength, apart }, dpr) {
   const rim = apart && strength === 1 ? 4 + 0.3 * Math.min(12, 0.02 * w) : Infinity; // the shader has the radius
   const whole = (/** @type {number} */ at) => Math.round(at * dpr) / dpr;
@@ -131,7 +131,7 @@ function betweenEdges({ card: { x, y, w, h }, strength, apart }, dpr) {
 
 /** @typedef {{texture: WebGLTexture, target: WebGLFramebuffer, width: number, height: number}} Sheet */
 
-const UNDER = 0.4; // strength of the last picture under a sample of the next
+const UNDER = 0.4; // strength of the previous picture under a sample of the next one
 
 export class Layer {
   /** @param {Gpu} gpu */
@@ -149,7 +149,7 @@ export class Layer {
     this.through = 0; // when the last one was
   }
 
-  /** Draw into the sheet that is built. @private @param {() => void} draw */
+  /** Draw into the sheet under construction. @private @param {() => void} draw */
   into(draw) {
     const { gl } = this.gpu;
     gl.bindFramebuffer(gl.FRAMEBUFFER, /** @type {Sheet} */ (this.sheets[1]).target);
@@ -157,7 +157,7 @@ export class Layer {
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   }
 
-  /** Begin another picture; `key` says of what. @param {string} key @param {Draw[]} draws @param {Camera[]} cameras */
+  /** Begin a new picture, identified by `key`. @param {string} key @param {Draw[]} draws @param {Camera[]} cameras */
   begin(key, draws, cameras) {
     const { gl } = this.gpu;
     const [width, height] = [gl.drawingBufferWidth, gl.drawingBufferHeight];
@@ -173,7 +173,7 @@ export class Layer {
     [this.building, this.queue, this.next] = [key, draws, cameras];
   }
 
-  /** Another picture in one go, for a few points, over the last one where it shows the same places. @param {string} key @param {Draw[]} draws @param {Look} look @param {Camera[]} cameras @param {Placed[]} same panels */
+  /** Draw a new picture of few points at once, over the previous one where both show the same places. @param {string} key @param {Draw[]} draws @param {Look} look @param {Camera[]} cameras @param {Placed[]} same panels */
   quick(key, draws, look, cameras, same) {
     this.begin(key, draws, cameras);
     const page = box(0, 0, look.width, look.height);
@@ -182,7 +182,7 @@ export class Layer {
     this.swap();
   }
 
-  /** Draw the next chunk when the last but one is through; true when the picture stands. @param {Look} look */
+  /** Draw the next chunk when the one before the last is finished; return true when the picture is complete. @param {Look} look */
   step(look) {
     const { gl } = this.gpu;
     const { fences } = this;
@@ -241,7 +241,7 @@ export class Layer {
     return true;
   }
 
-  /** Show panels' parts of the picture: what was drawn in one rectangle of the page fills another. @param {Placed[]} placed @param {Look} look @param {Rect} to @param {Rect} from @param {number} strength */
+  /** Show the panels' parts of the picture: one rectangle of the page is drawn into another. @param {Placed[]} placed @param {Look} look @param {Rect} to @param {Rect} from @param {number} strength */
   show(placed, { width, height }, to, from, strength = 1) {
     const { gl, blit } = this.gpu;
     if (!this.sheets[0]) return;
@@ -284,7 +284,7 @@ export class Layer {
 }
 
 const LAYERS = 8;
-const AT_ONCE = 2; // sheets on their way
+const AT_ONCE = 2; // number of sheets that load at the same time
 
 export class Sheets {
   /** @param {Gpu} gpu @param {Input} input @param {() => void} arrived */
@@ -310,12 +310,12 @@ export class Sheets {
     /** @type {Map<string, HTMLCanvasElement>} tiles as pictures */ this.pictures = new Map();
   }
 
-  /** The sheet that a tile is in. @param {number} tile */
+  /** Return the sheet of a tile. @param {number} tile */
   of(tile) {
     return Math.floor(tile / this.meta.per_sheet);
   }
 
-  /** The slot of a tile's sheet times tiles a sheet plus the tile, or -1 while it is not there. @param {number} tile */
+  /** Return the index of a loaded tile over all slots, or -1. @param {number} tile */
   place(tile) {
     const sheet = this.of(tile);
     const slot = this.slots.findIndex((entry) => entry.sheet === sheet);
@@ -324,7 +324,7 @@ export class Sheets {
     return slot * this.meta.per_sheet + (tile % this.meta.per_sheet);
   }
 
-  /** Fetch sheets of images that are wanted now, those of most images first. @param {number[]} tiles */
+  /** Fetch the sheets needed now, those with most images first. @param {number[]} tiles */
   ask(tiles) {
     /** @type {Map<number, number>} */ const wanted = new Map();
     for (const tile of tiles) wanted.set(this.of(tile), 1 + (wanted.get(this.of(tile)) ?? 0));
@@ -361,13 +361,13 @@ export class Sheets {
       }
       bitmap.close();
     } catch {
-      slot.sheet = -1; // asked again when it is wanted again
+      slot.sheet = -1; // fetched again when it is needed
     }
     this.loading -= 1;
     this.arrived();
   }
 
-  /** A tile that is there as a picture, painted once. @param {number} tile @param {boolean} dark */
+  /** Return a loaded tile as a picture, painted once. @param {number} tile @param {boolean} dark */
   picture(tile, dark) {
     const key = `${tile} ${dark}`;
     const bytes = this.pictures.has(key) ? null : this.read(tile);
@@ -375,7 +375,7 @@ export class Sheets {
     return this.pictures.get(key);
   }
 
-  /** Pixels (RGBA) of a tile that is there. @param {number} tile */
+  /** Return the pixels (RGBA) of a loaded tile. @param {number} tile */
   read(tile) {
     const placed = this.place(tile);
     if (placed < 0) return null;
@@ -400,7 +400,7 @@ export class Sheets {
 
 const MOST = 900;
 
-/** Side of images in pixels where a panel's plot has this side. @param {number} side @param {number} most */
+/** Return the side of images in pixels in a plot of this side. @param {number} side @param {number} most */
 export function imageSize(side, most) {
   const slow = 18 * (Math.max(side, 60) / 75) ** 0.17;
   return Math.min(most, slow * Math.max(1, side / 600) ** 0.55);
@@ -409,15 +409,15 @@ export function imageSize(side, most) {
 const WHOLE = 400; // px of a plot below which an image that its edge would cut is left out
 const FILLED = 0.25; // largest share of a panel's visible part that images fill if every point is one
 const DEEP = 4; // size of a panel relative to its visible part
-const LOOSE = 600; // rows tried where nobody knows ahead who has room
+const LOOSE = 600; // rows tried without precomputed placement
 
-/** Pixels between images on a plot of some side. @param {number} px of an image @param {number} side */
+/** Pixels between images in a plot. @param {number} px of an image @param {number} side */
 const apartOn = (px, side) => px * (1.22 + 0.55 * Math.exp(-side / 260));
 
-/** How much closer an opened panel is seen than when it is one of all. @param {Placed} spot */
+/** Return the magnification of an opened panel, relative to its size among all panels. @param {Placed} spot */
 const zoomOf = ({ panel, range }) => (panel.range[1] - panel.range[0]) / (range[1] - range[0]);
 
-/** How many of a panel's images have room. @param {Placed} spot @param {number} px @param {number} dense how much closer they may stand */
+/** Return how many of a panel's images fit. @param {Placed} spot @param {number} px @param {number} dense how much closer they may stand */
 function roomFor(spot, px, dense) {
   const { levels } = spot.panel;
   if (!levels.length) return LOOSE;
@@ -428,7 +428,7 @@ function roomFor(spot, px, dense) {
   return levels[Math.min(step, levels.length - 1)];
 }
 
-/** Whether all points of a panel that are in view have room as images: at a deep zoom none stays a point. @param {Placed} spot @param {number} px */
+/** Whether all visible points of a panel fit as images: at a deep zoom, none remains a point. @param {Placed} spot @param {number} px */
 function allFit(spot, px) {
   const { panel, plot, view, part } = spot;
   const { xy } = part.layout;
@@ -442,7 +442,7 @@ function allFit(spot, px) {
   return seen <= most;
 }
 
-/** Images of the panels shown that stand inside the view. @param {Stage} stage @param {Placed[]} placed @param {number} size px */
+/** Choose the images of visible panels that are inside the view. @param {Stage} stage @param {Placed[]} placed @param {number} size px */
 export function chooseImages({ scene, rows, options: { dense = 1 } }, placed, size) {
   /** @type {Picture[]} */ const wanted = [];
   for (const spot of placed) {
@@ -471,7 +471,7 @@ export function chooseImages({ scene, rows, options: { dense = 1 } }, placed, si
   return wanted;
 }
 
-/** Draw the images whose sheet is there; says how many. @param {Gpu} gpu @param {Sheets} sheets @param {Picture[]} wanted @param {Look} look @param {number} px @param {string} card @param {Source} [source] */
+/** Draw the images whose sheets are loaded; return their number. @param {Gpu} gpu @param {Sheets} sheets @param {Picture[]} wanted @param {Look} look @param {number} px @param {string} card @param {Source} [source] */
 export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   const { gl, images } = gpu;
   const there = wanted.filter(({ tile }) => sheets.place(tile) >= 0);

@@ -1,4 +1,4 @@
-/** Actions on the picture: select, hold, open, turn, zoom, fly and filter. */
+/** Actions on the picture: select, focus, open, turn, zoom, fly and filter. */
 
 import {
   between,
@@ -18,7 +18,7 @@ import { panelAt, pick, zoomView } from './gestures.js';
 
 /** @typedef {{x: number, y: number, w: number, h: number, mask: Uint8Array}} Mask */
 
-const FINE = 2; // mask cells a pixel
+const FINE = 2; // mask cells per pixel
 const SHIFT = 16; // bits of a cell's parts: whole numbers are fast before a loop is compiled, as in the first lasso
 
 /** Fill a polygon, even-odd. @param {[number, number][]} path @returns {Mask} */
@@ -42,7 +42,7 @@ export function maskOf(path) {
   return { x, y, w, h, mask };
 }
 
-/** Mark the rows whose points lie under the mask. @param {Mask} mask @param {Placed[]} placed @param {Uint8Array} hits one byte a row */
+/** Mark the rows whose points are under the mask. @param {Mask} mask @param {Placed[]} placed @param {Uint8Array} hits one byte a row */
 export function markUnder(mask, placed, hits) {
   const [cx, cy] = [(mask.x + mask.w / 2) / FINE, (mask.y + mask.h / 2) / FINE];
   const away = (/** @type {Placed} */ { plot }) =>
@@ -107,7 +107,7 @@ export async function fly(stage, actions, { layout: name, sought, component, cod
   }
 }
 
-/** Where the camera sees a point of a panel from, and where the point is then. @param {Stage} stage @param {View} view @param {Panel} panel @param {number} point @returns {{cam: Camera, place?: [number, number]}} */
+/** Return the camera that shows a point of a panel, and the point's place in its view. @param {Stage} stage @param {View} view @param {Panel} panel @param {number} point @returns {{cam: Camera, place?: [number, number]}} */
 function seenFrom(stage, view, panel, point) {
   const { layout, rect, home, cam: kept, parts } = view;
   const isMap = layout.kind === 'map';
@@ -130,9 +130,9 @@ function seenFrom(stage, view, panel, point) {
 const OPEN = 320; // ms
 const MORPH = 420;
 const TURN = 1400;
-const TELL = 250; // ms after a click until the host hears of it: a double click opens a panel
+const TELL = 250; // ms from a click until the host receives it, because a double click opens a panel
 const ANSWER = 5000; // ms
-const STEP = 8; // px in which a place that is seen is looked for
+const STEP = 8; // px between places that are tried
 
 export class Actions {
   /** @param {Stage} stage */
@@ -167,7 +167,7 @@ export class Actions {
     this.say('All panels');
   }
 
-  /** Panels move from where they are to where the change puts them. @param {View} view @param {() => void} change */
+  /** Move panels from their places to those after the change. @param {View} view @param {() => void} change */
   shift(view, change) {
     const { stage } = this;
     this.endTour();
@@ -179,7 +179,7 @@ export class Actions {
     this.after();
   }
 
-  /** Turn from the opened panel to another; without `t` it plays to the end. @param {View} view @param {number} to @param {number} [t] */
+  /** Turn from the opened panel to another; without `t`, play to the end. @param {View} view @param {number} to @param {number} [t] */
   tour(view, to, t) {
     const { stage } = this;
     if (!view.opened || view.opened.panel === to) return;
@@ -201,7 +201,7 @@ export class Actions {
     this.say(`${tour.a.name} turns into ${tour.b.name}`);
   }
 
-  /** The tour is over: its last frame is the other panel. @param {View} view @param {number} to */
+  /** End the tour: the other panel becomes the opened one. @param {View} view @param {number} to */
   arrive(view, to) {
     const before = /** @type {import('../layout/view.js').Opened} */ (view.opened);
     const large = /** @type {Rect} */ (before.rects.get(before.panel));
@@ -211,7 +211,7 @@ export class Actions {
     view.from?.set(to, { card: large, range, strength: 1, open: true });
   }
 
-  /** Stop a turn where it is; whether there was one. */
+  /** Stop a turn at its position; return whether there was one. */
   pauseTour() {
     const { tweens } = this.stage;
     const turns = tweens.running.has('tour');
@@ -230,7 +230,7 @@ export class Actions {
     this.changed.forEach((tell) => tell());
   }
 
-  /** Show another layout in a view; the points travel. @param {View} view @param {string} name */
+  /** Show another layout in a view; the points move there. @param {View} view @param {string} name */
   async morph(view, name) {
     const { stage } = this;
     if (!stage.meta.layouts[name] || view.layout.name === name) return;
@@ -241,7 +241,7 @@ export class Actions {
     this.say(`${made.layout.title}: ${made.layout.panels.length} panels`);
   }
 
-  /** Put another view in the place of one; its points travel there, if anything may move. @param {View} view @param {View} made */
+  /** Replace a view by another; its points move there, unless motion is reduced. @param {View} view @param {View} made */
   replace(view, made) {
     const { stage } = this;
     const old = stage.tweens.reduced ? null : placesOf(stage, view);
@@ -267,7 +267,7 @@ export class Actions {
     this.stage.moved();
   }
 
-  /** All panels in view. @param {View} view */
+  /** Show all panels. @param {View} view */
   home(view) {
     if (view.opened) this.close(view);
     this.flyTo(view, view.home);
@@ -279,7 +279,7 @@ export class Actions {
     zoomView(this.stage, view, x + w / 2, y + h / 2, factor);
   }
 
-  /** Hold a row, or let go with -1; the host hears of it unless a double click takes it back. @param {number} row @param {[number, number]} [place] of the row @param {Camera} [cam] to which the picture is flying */
+  /** Focus a row, or remove the focus with -1; the host is notified unless a double click follows. @param {number} row @param {[number, number]} [place] of the row @param {Camera} [cam] to which the picture is flying */
   hold(row, place, cam) {
     const { stage } = this;
     if (row === stage.held) return;
@@ -300,7 +300,7 @@ export class Actions {
     stage.settleSoon();
   }
 
-  /** Move a place of the picture that the host covers, such as by a sheet on a phone, to where it is seen. @param {number} x @param {number} y @param {Camera} [goal] of a flight */
+  /** Move a place of the picture that the host covers, such as by a sheet on a phone, into view. @param {number} x @param {number} y @param {Camera} [goal] of a flight */
   uncover(x, y, goal) {
     const { root } = this.stage;
     const { left, top } = root.getBoundingClientRect();
@@ -318,7 +318,7 @@ export class Actions {
     this.flyTo(view, cam);
   }
 
-  /** Take the held row from the host, unless the user has held another row since. @param {Options} options */
+  /** Adopt the host's focused row, unless the user has focused another since. @param {Options} options */
   follow({ held, near = [] }) {
     const { stage } = this;
     if (held === undefined || (held !== stage.held && performance.now() < this.asked)) return;
@@ -356,20 +356,20 @@ export class Actions {
     else if (plain && stage.rows.selected) this.select([]);
   }
 
-  /** Select rows and tell the host. @param {Iterable<number>} rows @param {How} [how] */
+  /** Select rows and notify the host. @param {Iterable<number>} rows @param {How} [how] */
   select(rows, how = 'replace') {
     this.stage.rows.applyList(rows, how);
     this.selected();
   }
 
-  /** Let the host leave out the class that is shown alone, else the selected rows. */
+  /** Ask the host to leave out the class shown alone, else the selected rows. */
   leaveOut() {
     const { only, rows, colouring, callbacks } = this.stage;
     if (only >= 0) this.select([...rows.codes.keys()].filter((row) => rows.codes[row] === only));
     callbacks.onAct?.('leave_out', colouring?.names?.[only] ?? '');
   }
 
-  /** Origin of the component at a place, in words. @param {number} x @param {number} y */
+  /** Return the origin of the component at a place, in words. @param {number} x @param {number} y */
   cameAt(x, y) {
     const picture = componentAt(this.stage.viewAt(x, y), x, y);
     return (picture !== undefined && this.stage.options.came?.[picture]) || '';
@@ -389,13 +389,13 @@ export class Actions {
     this.after();
   }
 
-  /** Show only panels with a component, or all again. @param {number} component */
+  /** Show only panels with a component, or all panels again. @param {number} component */
   toggleComponent(component) {
     const { filter } = this.stage.options;
     this.filter({ ...filter, components: flipped(filter?.components, component) });
   }
 
-  /** The selection changed here: show it and tell the host. */
+  /** Show a selection made here, and notify the host. */
   selected() {
     const { stage } = this;
     const { selected } = stage.rows;
@@ -434,18 +434,18 @@ export class Actions {
   }
 }
 
-/** A list with an item, or without it where it has it. @template T @param {T[] | undefined} list @param {T} item */
+/** Return a list with an item added, or removed if it was there. @template T @param {T[] | undefined} list @param {T} item */
 export const flipped = (list = [], item) =>
   list.includes(item) ? list.filter((other) => other !== item) : [...list, item];
 
-/** The axis whose name is at a place of the opened panel, where more components could stand on it. @param {Placed} spot @param {number} x @param {number} y */
+/** Return the axis whose name is at a place of the opened panel, if other components can be shown on it. @param {Placed} spot @param {number} x @param {number} y */
 function axisAt({ open, panel, card, plot }, x, y) {
   if (!open || panel.components.length < 3) return undefined;
   if (y < plot.y && x < card.x + 160) return 1;
   return y > plot.y + plot.h && x > card.x + card.w - 160 ? 0 : undefined;
 }
 
-/** The component whose picture on the diagonal is at a place. @param {View} view @param {number} x @param {number} y */
+/** Return the component whose picture on the diagonal is at a place. @param {View} view @param {number} x @param {number} y */
 function componentAt({ opened, arrangement, cam, rect: view }, x, y) {
   const at = arrangement.diagonal.find(({ rect }) => holds(toPage(cam, view, rect), x, y));
   return opened ? undefined : at?.component;

@@ -1,4 +1,4 @@
-/** The hand: wheel, drag, pinch, double click; lasso and box; hover and its rest; and the keys, which reach every panel. */
+/** Pointer and keyboard input: wheel, drag, pinch, double click, lasso, box and hover; keys reach every panel. */
 
 import { clamp, holds, mix, pointToPage, scaleOf, within, zoomed } from '../layout/geometry.js';
 import { isCompact } from '../layout/view.js';
@@ -7,11 +7,11 @@ import { fullest } from '../scene/layouts.js';
 import { grouped, rowNumber } from '../scene/names.js';
 import { HIDDEN } from '../scene/rows.js';
 
-const REACH = 9; // px from the hand to a point
+const REACH = 9; // px from the pointer to a point
 
 /** @typedef {{side: number, starts: Uint32Array, list: Uint32Array}} Grid points of a panel by cell of its range */
 
-/** The panel at a place, the last drawn first. @param {Stage} stage @param {number} x @param {number} y */
+/** Return the panel at a place; the last drawn has priority. @param {Stage} stage @param {number} x @param {number} y */
 export function panelAt(stage, x, y) {
   return stage.placed.findLast(
     ({ card, view, strength }) => strength > 0.5 && holds(card, x, y) && holds(view.rect, x, y),
@@ -20,7 +20,7 @@ export function panelAt(stage, x, y) {
 
 /** @type {WeakMap<Panel, {key: string, grid: Grid}>} */ const grids = new WeakMap();
 
-/** Counting sort of a panel's points into cells of its own extent. @param {Layout} layout @param {Panel} panel @returns {Grid} */
+/** Sort a panel's points into cells of its extent, by counting. @param {Layout} layout @param {Panel} panel @returns {Grid} */
 function gridOf(layout, panel) {
   const { start, count } = panel;
   const { xy } = layout;
@@ -50,7 +50,7 @@ function cellOf({ extent }, side, axis, value) {
   return clamp(Math.floor(((value - low) / (high - low)) * side), 0, side - 1);
 }
 
-/** The row nearest to a place of the page; an image counts as near when the hand is on it. @param {Stage} stage @param {number} x @param {number} y @returns {Found | null} */
+/** Return the row nearest to a place of the page; an image counts if the pointer is over it. @param {Stage} stage @param {number} x @param {number} y @returns {Found | null} */
 export function pick(stage, x, y) {
   const spot = panelAt(stage, x, y);
   if (!spot || stage.morph || stage.tour) return null;
@@ -82,8 +82,8 @@ export function pick(stage, x, y) {
   return best;
 }
 
-const CLICK = 4; // px a press may move and still be a click
-const TWICE = 600; // ms in which a second click may make a double click of the first
+const CLICK = 4; // px that a pointer may move during a click
+const TWICE = 600; // ms within which a second click makes a double click
 
 /** @typedef {{at: [number, number] | null, path: [number, number][]}} Hand where it is, and the lasso or box that it draws */
 /** @typedef {{x: number, y: number, view: View, cam: Camera, kind: 'pan' | 'lasso' | 'box', range?: Bounds, moved: boolean}} Drag */
@@ -100,7 +100,7 @@ export function listenToHand(stage, actions) {
     const { left, top } = root.getBoundingClientRect();
     return [clientX - left, clientY - top];
   };
-  /** The middle between two fingers, and how far apart they are. */
+  /** Return the middle between two fingers, and their distance. */
   const fingers = () => {
     const [[ax, ay], [bx, by]] = pointers.values();
     const apart = Math.max(1, Math.hypot(ax - bx, ay - by));
@@ -178,7 +178,7 @@ export function listenToHand(stage, actions) {
       hand.at = null;
       actions.rest(null);
     },
-    /** Open or close a panel, with the selection there was before the two clicks. */
+    /** Open or close a panel, with the selection from before the two clicks. */
     dblclick: (event) => {
       const spot = panelAt(stage, ...place(event));
       if (!spot) return;
@@ -196,7 +196,7 @@ export function listenToHand(stage, actions) {
   return hand;
 }
 
-/** Zoom about a point; in an opened panel its range changes instead. @param {Stage} stage @param {View} view @param {number} x @param {number} y @param {number} factor */
+/** Zoom about a point; in an opened panel, change its range instead. @param {Stage} stage @param {View} view @param {number} x @param {number} y @param {number} factor */
 export function zoomView(stage, view, x, y, factor) {
   const { opened, home } = view;
   const spot = opened && stage.placed.find((placed) => placed.view === view && placed.open);
@@ -233,9 +233,9 @@ function panView(stage, view, dx, dy) {
 }
 
 const LISTED = 250;
-const AFTER = 200; // ms until the table follows: the picture comes first
+const AFTER = 200; // ms until the table is updated, after the picture
 
-/** Text for screen readers: events, and a table of the panels. @param {Stage} stage @param {Actions} actions */
+/** Create texts for screen readers: events, and a table of the panels. @param {Stage} stage @param {Actions} actions */
 export function buildSpoken(stage, actions) {
   const live = element('div', 'appca-live appca-hidden', { 'aria-live': 'polite' });
   const caption = element('caption', '');
@@ -281,7 +281,7 @@ const TYPED =
 /** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** The nearest panel in a direction. @param {View} view @param {number} from @param {[number, number]} direction */
+/** Return the nearest panel in a direction. @param {View} view @param {number} from @param {[number, number]} direction */
 export function neighbour(view, from, [dx, dy]) {
   const { rects } = view.parts[0];
   if (from < 0 || !rects[from]) return 0;

@@ -1,4 +1,4 @@
-/** Rectangles, the camera over the world, and where each panel stands on the page now. */
+/** Rectangles, the camera, and the current place of each panel on the page. */
 
 /** @param {number} from @param {number} to @param {number} t */
 export const mix = (from, to, t) => from + (to - from) * t;
@@ -9,15 +9,15 @@ export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 /** @param {number} x @param {number} y @param {number} w @param {number} h @returns {Rect} */
 export const box = (x, y, w, h) => ({ x, y, w, h });
 
-/** Whether a place lies in a rectangle. @param {Rect} rect @param {number} px @param {number} py @param {number} [by] how far outside it may lie */
+/** Whether a place is in a rectangle. @param {Rect} rect @param {number} px @param {number} py @param {number} [by] how far outside it may lie */
 export const holds = ({ x, y, w, h }, px, py, by = 0) =>
   px >= x - by && px <= x + w + by && py >= y - by && py <= y + h + by;
 
-/** Whether all of one rectangle lies in another. @param {Rect} a @param {Rect} b @param {number} [by] how far inside it must lie */
+/** Whether a rectangle is inside another. @param {Rect} a @param {Rect} b @param {number} [by] how far inside it must lie */
 export const within = (a, b, by = 0) =>
   holds(b, a.x, a.y, -by) && holds(b, a.x + a.w, a.y + a.h, -by);
 
-/** Whether two rectangles share some of the page. @param {Rect} a @param {Rect} b @param {number} [by] how much farther apart they must be not to */
+/** Whether two rectangles overlap. @param {Rect} a @param {Rect} b @param {number} [by] how much farther apart they must be not to */
 export const touches = (a, b, by = 0) =>
   a.x < b.x + b.w + by && a.x + a.w + by > b.x && a.y < b.y + b.h + by && a.y + a.h + by > b.y;
 
@@ -41,20 +41,20 @@ export function toWorld(cam, view, x, y) {
   return [(x - view.x - view.w / 2) / cam.k + cam.x, (y - view.y - view.h / 2) / cam.k + cam.y];
 }
 
-/** The camera that shows a part of the world with some air. @param {Rect} world @param {Rect} view @param {number} [air] @returns {Camera} */
+/** Return the camera that shows a part of the world with a margin. @param {Rect} world @param {Rect} view @param {number} [air] @returns {Camera} */
 export function fitting(world, view, air = 0.03) {
   const k = (1 - air) * Math.min(view.w / world.w, view.h / world.h);
   return { x: world.x + world.w / 2, y: world.y + world.h / 2, k };
 }
 
-/** Zoom by a factor about a point of the page that stays where it is. @param {Camera} cam @param {Rect} view @param {number} x @param {number} y @param {number} factor @param {number} least @param {number} most */
+/** Zoom by a factor about a point of the page, which does not move. @param {Camera} cam @param {Rect} view @param {number} x @param {number} y @param {number} factor @param {number} least @param {number} most */
 export function zoomed(cam, view, x, y, factor, least, most) {
   const [wx, wy] = toWorld(cam, view, x, y);
   const k = clamp(cam.k * factor, least, most);
   return { x: wx - (x - view.x - view.w / 2) / k, y: wy - (y - view.y - view.h / 2) / k, k };
 }
 
-/** On the way between two cameras: sizes change evenly, and the target does not swing out. @param {Camera} a @param {Camera} b @param {number} t @returns {Camera} */
+/** Interpolate between two cameras: sizes change steadily, and the target stays in view. @param {Camera} a @param {Camera} b @param {number} t @returns {Camera} */
 export function between(a, b, t) {
   const rate = Math.log(b.k / a.k);
   const k = a.k * Math.exp(rate * t);
@@ -62,14 +62,14 @@ export function between(a, b, t) {
   return { x: mix(a.x, b.x, share), y: mix(a.y, b.y, share), k };
 }
 
-/** How a picture drawn from camera `a` lies in the view of camera `b`. @param {Camera} a @param {Camera} b @param {Rect} view @returns {Rect} */
+/** Return where a picture drawn from camera `a` is in the view of camera `b`. @param {Camera} a @param {Camera} b @param {Rect} view @returns {Rect} */
 export function carried(a, b, view) {
   const [w, h] = [(view.w * b.k) / a.k, (view.h * b.k) / a.k];
   const x = view.x + (view.w - w) / 2 + (a.x - b.x) * b.k;
   return box(x, view.y + (view.h - h) / 2 + (a.y - b.y) * b.k, w, h);
 }
 
-/** The strip above a panel's plot that holds its name and count. @param {number} height of the card */
+/** Return the height of the strip above a panel's plot for its name and count. @param {number} height of the card */
 export const header = (height) => clamp(0.165 * height, 11, 28);
 
 /** @typedef {{card: Rect, range: Bounds, strength: number, open: boolean}} Goal where a panel is to stand */
@@ -123,14 +123,14 @@ function plotOf({ x, y, w, h }, open, { inset, layout: { feet } }) {
   return box(x + pad, y + top, w - 2 * pad, h - top - (feet ? header(h) : pad));
 }
 
-/** A range widened so that both axes have one scale. @param {Bounds} range @param {Rect} plot @returns {Bounds} */
+/** Widen a range so that both axes have the same scale. @param {Bounds} range @param {Rect} plot @returns {Bounds} */
 function squared([x0, x1, y0, y1], plot) {
   const unit = Math.max((x1 - x0) / plot.w, (y1 - y0) / plot.h);
   const [cx, cy, w, h] = [(x0 + x1) / 2, (y0 + y1) / 2, (unit * plot.w) / 2, (unit * plot.h) / 2];
   return [cx - w, cx + w, cy - h, cy + h];
 }
 
-/** Size and opacity of points by how far apart they stand on average: one smooth curve for every view. @param {number} points @param {number} area pixels */
+/** Return the size and opacity of points by their mean distance: one smooth curve for every view. @param {number} points @param {number} area pixels */
 export function density(points, area) {
   const apart = Math.sqrt(area / Math.max(1, points));
   return {
@@ -139,26 +139,26 @@ export function density(points, area) {
   };
 }
 
-/** How raw numbers u and v become pixels: left + u kx and bottom − v ky. @param {{plot: Rect, range: Bounds}} spot */
+/** Return the scale from raw numbers u and v to pixels: left + u kx and bottom − v ky. @param {{plot: Rect, range: Bounds}} spot */
 export function scaleOf({ plot: { x, y, w, h }, range }) {
   const [kx, ky] = [w / (range[1] - range[0] || 1), h / (range[3] - range[2] || 1)];
   return { left: x - range[0] * kx, bottom: y + h + range[2] * ky, kx, ky };
 }
 
-/** Scores to the page. @param {{plot: Rect, range: Bounds}} spot @param {number} u @param {number} v @returns {[number, number]} */
+/** Convert scores to a place on the page. @param {{plot: Rect, range: Bounds}} spot @param {number} u @param {number} v @returns {[number, number]} */
 export function pointToPage(spot, u, v) {
   const { left, bottom, kx, ky } = scaleOf(spot);
   return [left + u * kx, bottom - v * ky];
 }
 
-/** Three texels of a panel: place and scale, plot, size and strength of points. @param {{plot: Rect, range: Bounds}} panel @param {number} size @param {number} alpha */
+/** Return three texels of a panel: position and scale, plot, size and strength of points. @param {{plot: Rect, range: Bounds}} panel @param {number} size @param {number} alpha */
 export function texels(panel, size, alpha) {
   const { left, bottom, kx, ky } = scaleOf(panel);
   const { x, y, w, h } = panel.plot;
   return [left, bottom, kx, -ky, x, y, x + w, y + h, size, alpha, 0, 0];
 }
 
-/** The texels of all panels. @param {Placed[]} placed @param {number} panels in the table @param {(spot: Placed, all: number) => number} drawn points of a panel */
+/** Return the texels of all panels. @param {Placed[]} placed @param {number} panels in the table @param {(spot: Placed, all: number) => number} drawn points of a panel */
 export function tableOf(placed, panels, drawn) {
   const table = new Float32Array(12 * Math.max(1, panels));
   const all = placed.reduce((sum, { panel }) => sum + panel.count, 0);

@@ -1,4 +1,4 @@
-/** A view: one layout arranged in a rectangle, its camera, its opened panel; and what makes views. */
+/** A view: a layout arranged in a rectangle, its camera and its opened panel; creation of views. */
 
 import { fullest, having, some, withPanels } from '../scene/layouts.js';
 import { around, box, clamp, fitting, toPage, placeView } from './geometry.js';
@@ -46,7 +46,7 @@ export function arrange(layout, map, components, view, beside = false) {
   return plain('grid', layout, rects);
 }
 
-/** Panels at their places, with nothing beside them. @param {Arrangement['kind']} kind @param {Layout} layout @param {Rect[]} rects @param {Rect} [world] @returns {Arrangement} */
+/** Arrange panels at given places, with nothing else. @param {Arrangement['kind']} kind @param {Layout} layout @param {Rect[]} rects @param {Rect} [world] @returns {Arrangement} */
 function plain(kind, layout, rects, world = around(rects)) {
   const part = { layout, base: 0, rects, inset: false };
   return { kind, parts: [part], world, diagonal: [], free: null };
@@ -56,7 +56,7 @@ const WORDS = 218; // px of height that title and legend need
 const TOOLS = 366; // px of width
 const NARROW = 210; // px of width below which only the legend is shown, above the map
 
-/** Row a, column b; component pictures on the diagonal; title, legend and map in the empty half. @param {Layout} layout @param {Layout | null} map @param {number} count @param {Rect} view @returns {Arrangement} */
+/** Arrange a triangle: row a, column b; component pictures on the diagonal; title, legend and map in the empty half. @param {Layout} layout @param {Layout | null} map @param {number} count @param {Rect} view @returns {Arrangement} */
 function triangle(layout, map, count, view) {
   const rects = layout.panels.map(({ cell: [column, row] = [0, 0], components }) =>
     inCell(column, row, components.length > 1 ? 1 : 0.8),
@@ -82,7 +82,7 @@ function triangle(layout, map, count, view) {
 
 /** @typedef {{turns: number, stays: number, panels: number[], x: number}} Group neighbours for which one component turns and the other stays */
 
-/** Panels that share one shown component, the fullest first, in a group for each that stays. @param {Layout} layout @param {number} index @returns {Group[]} */
+/** Return panels that share a shown component, in a group for each shared one, largest first. @param {Layout} layout @param {number} index @returns {Group[]} */
 export function neighbours(layout, index) {
   if (layout.kind === 'map') return [];
   const { axes } = layout.panels[index];
@@ -99,7 +99,7 @@ export function neighbours(layout, index) {
 export const STRIP = 148; // height of the strip with its line of words
 const TOUR = 148; // width of the player beside the neighbour it turns to
 
-/** Large panel and strip, as many neighbours as fit. @param {Group[]} groups @param {number} index @param {Rect} view @returns {Map<number, Rect>} */
+/** Return the places of the large panel and of as many neighbours as fit into the strip. @param {Group[]} groups @param {number} index @param {Rect} view @returns {Map<number, Rect>} */
 export function openRects(groups, index, view) {
   const top = 48;
   const roomy = view.h > 420 && groups.length > 0;
@@ -168,19 +168,19 @@ export class View {
     if (this.opened) this.open(this.opened.panel, this.opened.range);
   }
 
-  /** Whether title and legend stand in the bar one below the other, for they have no room beside each other. */
+  /** Whether title and legend are in separate lines of the bar, because they do not fit side by side. */
   get inLines() {
     return this.alone && !this.corner && !this.compact && this.rect.w < LINES;
   }
 
-  /** Where "all panels" is drawn: below the bar, which stands in the corner of a triangle where that has room for it. */
+  /** Return the rectangle for "all panels": below the bar, or the whole view if the bar fits into a triangle's corner. */
   get inner() {
     const top = this.compact || this.corner || this.rect.y > 0 ? 8 : this.inLines ? 66 : 44;
     const { x, y, w, h } = this.rect;
     return box(x + 8, y + top, Math.max(1, w - 16), Math.max(1, h - top - 8));
   }
 
-  /** The camera that shows all panels. */
+  /** Return the camera that shows all panels. */
   get home() {
     const { inner, rect } = this;
     const cam = fitting(this.arrangement.world, inner, this.arrangement.kind === 'map' ? 0 : 0.012);
@@ -195,20 +195,20 @@ export class View {
     return Math.abs(cam.k / home.k - 1) < 0.02 && far < 12;
   }
 
-  /** Keep where panels are now, to move them from there. */
+  /** Store the current places of panels, to move them from there. */
   hold() {
     this.from = new Map(placeView(this).map((spot) => [spot.key, spot]));
     this.shift = 0;
   }
 
-  /** Show one panel large. @param {number} panel @param {Bounds} [range] */
+  /** Enlarge one panel. @param {number} panel @param {Bounds} [range] */
   open(panel, range = this.layout.panels[panel].extent) {
     const groups = neighbours(this.layout, panel);
     this.opened = { panel, range, groups, rects: openRects(groups, panel, this.rect) };
     this.focus = panel;
   }
 
-  /** Whether the filter shows a panel. @param {Panel} panel */
+  /** Whether a panel passes the filter. @param {Panel} panel */
   shows({ count, components }) {
     const { components: wanted = [], least = 0 } = this.filter;
     if (this.layout.kind === 'map') return true;
@@ -236,7 +236,7 @@ export async function makeView({ meta, scene, options }, name) {
   return view;
 }
 
-/** The map in the free half of a triangle. @param {Meta} meta @param {Options} options */
+/** Return the map in the free half of a triangle. @param {Meta} meta @param {Options} options */
 function besideTriangle({ layouts }, { compact }) {
   const maps = Object.keys(layouts).filter((map) => layouts[map].kind === 'map');
   return compact ? undefined : ['slices', 'umap', ...maps].find((map) => maps.includes(map));
@@ -259,7 +259,7 @@ export function opening({ layouts, first }, { layout = BOTH, beside = '' } = {})
 /** Whether there is no title above the picture. @param {Options} options */
 export const isCompact = ({ compact, panels }) => compact ?? Boolean(panels?.length);
 
-/** Give each view its part of the canvas, and its panels their lines of the panel table. @param {Stage} stage */
+/** Assign each view its part of the canvas, and its panels their lines of the panel table. @param {Stage} stage */
 export function share(stage) {
   const { width, height, views } = stage;
   const alone = views.length < 2;

@@ -1,4 +1,4 @@
-/** What the picture is: title and legend in the free half of a triangle, else in a bar above, with the way back. */
+/** Title and legend: in the free half of a triangle, else in a bar above the picture, with a back button. */
 
 import { toPage } from '../layout/geometry.js';
 import { BOTH } from '../layout/view.js';
@@ -33,7 +33,7 @@ const SHOWN = 40; // classes at most
 const LONGEST = 60; // letters of a class's name
 const [BESIDE, GAP] = [24, 6]; // px beside a class's name: dot, gap and padding; and before its count
 
-/** Rows of each class without those that have one of these flags. @param {Stage} stage */
+/** Count the rows of each class, without rows that have one of these flags. @param {Stage} stage */
 export function classCounts(stage, without = HIDDEN) {
   const { codes, flags } = stage.rows;
   const counts = new Uint32Array(codesIn(codes));
@@ -42,11 +42,11 @@ export function classCounts(stage, without = HIDDEN) {
   return counts;
 }
 
-/** An end of a scale: a large one without decimals. @param {number} value */
+/** Format the end of a scale; large numbers have no decimals. @param {number} value */
 const end = (value) =>
   Math.abs(value) < 1000 ? signed(value, 2) : grouped(Math.round(value)).replace('-', '−');
 
-/** A square of two components' colours, with their pictures where they are largest. @param {Stage} stage @param {Colouring} colouring @param {boolean} small for a bar */
+/** Draw a square of two components' colours, with their pictures at their largest scores. @param {Stage} stage @param {Colouring} colouring @param {boolean} small for a bar */
 function planeKey(stage, { axes = [0, 0], table }, small) {
   const [key, side, left] = small ? [34, 26, 0] : [84, 26, 53];
   const [wide, high] = small ? [key + 132, key] : [left + key + side + 8, key + 18];
@@ -79,7 +79,7 @@ function planeKey(stage, { axes = [0, 0], table }, small) {
   return canvas;
 }
 
-/** Fill an element with the legend of the present colouring. @param {Stage} stage @param {HTMLElement} into @param {(label: string, before: string, now: string) => void} rename a class */
+/** Fill an element with the legend of the current colouring. @param {Stage} stage @param {HTMLElement} into @param {(label: string, before: string, now: string) => void} rename a class */
 function fillLegend(stage, into, rename) {
   const { colouring, palette } = stage;
   into.replaceChildren();
@@ -177,7 +177,7 @@ function sentences(
   return [uses, second === 'pairs' ? `${shared} Among the pairs, ${paired.toLowerCase()}` : shared];
 }
 
-/** What stands for the components of a panel where they are too many for a diagonal that says it. @param {Meta} meta @param {number[]} components */
+/** Name the strongest components of a panel if a diagonal cannot show them. @param {Meta} meta @param {number[]} components */
 function strongest(meta, components) {
   if (meta.component_pictures || meta.components.length < 256) return '';
   const said = components.slice(0, 2).map((index) => {
@@ -212,7 +212,7 @@ export function buildBar(stage, actions, tools, more, near, rename) {
   let [filled, docked] = ['', ''];
   let [w, h] = [0, 0]; // of the tools
 
-  /** Once the picture stands. */
+  /** Update the bar once the picture is complete. */
   const settle = () => {
     const { rows, colouring } = stage;
     const [view] = stage.views;
@@ -274,7 +274,7 @@ export function buildBar(stage, actions, tools, more, near, rename) {
       if (more > 0) rest.textContent = `and ${more} more`;
     }
   };
-  /** Tools stand in the bar, or beside the last picture of the diagonal. */
+  /** Place the tools in the bar, or beside the last picture of the diagonal. */
   const dock = () => {
     const [view] = stage.views;
     const block = bar.classList.contains('appca-block') && !bar.hidden;
@@ -315,7 +315,7 @@ export function buildBar(stage, actions, tools, more, near, rename) {
 const SPAN = 12; // numbers on a slider, until a larger one is chosen
 const EVERY = 60; // milliseconds until a host that was busy is asked again
 
-/** A field for a whole number from 1 to its `max`. @param {string} label @param {(value: number) => void} take */
+/** Create a field for an integer from 1 to its `max`. @param {string} label @param {(value: number) => void} take */
 function buildNumber(label, take) {
   const change = () => {
     const typed = Math.round(field.valueAsNumber) || Number(field.defaultValue) || 1;
@@ -326,7 +326,7 @@ function buildNumber(label, take) {
   return field;
 }
 
-/** A size as a slider and a field. @param {string} name @param {string} title @param {(value: number, moving: boolean) => void} take */
+/** Create a slider and a field for a size. @param {string} name @param {string} title @param {(value: number, moving: boolean) => void} take */
 function buildSize(name, title, take) {
   /** @type {number[]} */ let values = [];
   const slider = range(title, 1, 0);
@@ -351,7 +351,7 @@ function buildSize(name, title, take) {
   return { box, show };
 }
 
-/** K and L, which keep what the hand has chosen until the host answers that message. @param {(size: Size) => number | void} send returns the message's number @param {() => boolean} busy whether the host cannot follow a slider now */
+/** Create controls of K and L, which keep the user's choice until the host answers the message. @param {(size: Size) => number | void} send returns the message's number @param {() => boolean} busy whether the host cannot follow a slider now */
 export function buildSizes(send, busy) {
   /** @type {Sizes} */ let told = { k: 1, l: 1, most_k: 1 };
   const wanted = { k: 1, l: 1 }; // an L that K has pushed down comes back with K
@@ -467,7 +467,7 @@ export function buildControls(send, busy = () => false) {
       step.disabled = !controls.steps?.[i];
     });
   };
-  /** Undo and redo where they are possible, for the palette. @returns {Act[]} */
+  /** Return undo and redo, if possible, for the palette. @returns {Act[]} */
   const acts = () =>
     steps
       .filter(({ hidden, disabled }) => !hidden && !disabled)
@@ -475,7 +475,7 @@ export function buildControls(send, busy = () => false) {
   return { box, show, acts, count };
 }
 
-/** The controls of a picture that no page holds, which follow it. @param {() => Handle} handle @param {(size: Size) => void} [resize] @param {() => Sizes | undefined} [sizes] */
+/** Create the controls of a picture without a host page, which follow it. @param {() => Handle} handle @param {(size: Size) => void} [resize] @param {() => Sizes | undefined} [sizes] */
 export function buildHead(handle, resize = () => {}, sizes = () => undefined) {
   const controls = buildControls((kind, value) => {
     if (kind === 'size') return resize(value);

@@ -1,4 +1,4 @@
-/** The card of the point under the resting hand: in the quadrant with the fewest data, on a dotted leader. */
+/** The hover card of the point under the pointer: in the emptiest quadrant, joined by a dotted leader. */
 
 import { pick } from '../input/gestures.js';
 import { box, clamp, holds, scaleOf, within } from '../layout/geometry.js';
@@ -9,9 +9,9 @@ import { element, paint, quiet, trace } from './dom.js';
 
 /** @typedef {{x: number, y: number, spot: Placed, row: number, said: Label['lines'], cell: number}} CellFound */
 
-const MOST = 240; // images in a mean
+const MOST = 240; // maximum number of images in a mean
 
-/** The sign cell whose words are at a place. @param {Stage} stage @param {Label[]} labels @param {number} x @param {number} y @returns {CellFound | null} */
+/** Return the sign cell whose words are at a place. @param {Stage} stage @param {Label[]} labels @param {number} x @param {number} y @returns {CellFound | null} */
 function cellAt(stage, labels, x, y) {
   for (const label of labels) {
     const spot = stage.placed.find(({ key }) => key === label.key);
@@ -24,7 +24,7 @@ function cellAt(stage, labels, x, y) {
   return null;
 }
 
-/** The mean of a sign cell's images. @param {Stage} stage @param {CellFound} hit @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
+/** Draw the mean of a sign cell's images. @param {Stage} stage @param {CellFound} hit @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
 function fillMean({ sheets, scene, dark }, { spot, said, cell }, picture, lines) {
   const { rows, xy } = spot.part.layout;
   const { start, count: all } = spot.panel;
@@ -112,7 +112,7 @@ export function buildCard(stage, actions, labels) {
   });
 }
 
-/** Where the row may be in its panel: an ellipse of two standard deviations. @param {Stage} stage @param {Found} hit */
+/** Draw where the row may be in its panel: an ellipse of two standard deviations. @param {Stage} stage @param {Found} hit */
 function drawSpread({ context, theme, meta }, { x, y, spot }) {
   const { kx, ky } = scaleOf(spot);
   const deviations = spot.panel.axes.map((k) => meta.components[k]?.spread ?? 0);
@@ -122,7 +122,7 @@ function drawSpread({ context, theme, meta }, { x, y, spot }) {
   trace(context, look, () => context.ellipse(x, y, a * kx, b * ky, 0, 0, 7));
 }
 
-/** Image, class and how the row is made. @param {Stage} stage @param {number} row @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
+/** Fill in the image, the class, and the row's equation. @param {Stage} stage @param {number} row @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
 function fill(stage, row, picture, lines) {
   const { scene, meta, rows, colouring, sheets } = stage;
   const word = meta.words?.row ?? 'row';
@@ -159,7 +159,7 @@ function fill(stage, row, picture, lines) {
   if (bytes && sheets) paint(picture, bytes, sheets.meta, stage.dark);
 }
 
-/** Id and lines of the row, once they are at hand. @param {Stage} stage @param {number} row @param {HTMLElement} lines @param {() => boolean} still */
+/** Fill in the row's id and lines once they are loaded. @param {Stage} stage @param {number} row @param {HTMLElement} lines @param {() => boolean} still */
 async function describe(stage, row, lines, still) {
   const { id, lines: said } = await saidOf(stage, row);
   if (!still()) return;
@@ -172,7 +172,7 @@ async function describe(stage, row, lines, still) {
   lines.append(quiet(told.join(' · ')));
 }
 
-/** Of the places around a point the one over the fewest data and words. @param {Stage} stage @param {{x: number, y: number, spot: Placed}} found @param {Label[]} labels @returns {Rect} */
+/** Return the place around a point that covers the fewest points and words. @param {Stage} stage @param {{x: number, y: number, spot: Placed}} found @param {Label[]} labels @returns {Rect} */
 function emptiest(stage, { x, y, spot }, labels) {
   const room = occupancyOf(stage);
   const bounds = spot.open ? spot.plot : spot.view.rect;

@@ -1,4 +1,4 @@
-/** Elements in one line; icons in the manner of Material Symbols; tiles as pictures; words and lines on a canvas; bytes as text. */
+/** Helpers: elements, icons in the style of Material Symbols, tiles as pictures, canvas text and lines, base64. */
 
 /** An element; a function among its attributes listens to the event of that name. @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {string} name @param {Record<string, string | number | boolean | ((event: any) => void)>} [attributes] @param {...(Node | string)} children @returns {HTMLElementTagNameMap[T]} */
 export function element(tag, name, attributes = {}, ...children) {
@@ -11,7 +11,7 @@ export function element(tag, name, attributes = {}, ...children) {
   return made;
 }
 
-/** A quiet line. @param {string} text */
+/** Create a paragraph in a muted style. @param {string} text */
 export const quiet = (text) => element('p', 'appca-count', {}, text);
 
 const ICONS = {
@@ -55,7 +55,7 @@ export const button = (name, attributes, click, ...children) =>
 export const iconButton = (name, word, run) =>
   button('appca-tool', { title: word, 'aria-label': word }, run, icon(name));
 
-/** A slider from 0. @param {string} label @param {number} max @param {number} value @param {number} [step] */
+/** Create a slider that starts at 0. @param {string} label @param {number} max @param {number} value @param {number} [step] */
 export const range = (label, max, value, step = 1) =>
   element('input', '', { type: 'range', max, step, value, 'aria-label': label });
 
@@ -90,7 +90,7 @@ export function widthOf(context, text, style) {
   return width;
 }
 
-/** A text, shortened to a width. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width @param {string} style */
+/** Shorten a text to a width. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width @param {string} style */
 export function cut(context, text, width, style) {
   if (widthOf(context, text, style) <= width) return text;
   let length = text.length - 1;
@@ -128,11 +128,11 @@ export function write(context, text, x, y, { style, colour, halo, align = 'left'
   context.fillText(text, x, y);
 }
 
-/** An object with other values. @template A, B @param {Record<string, A>} given @param {(value: A, name: string) => B} make @returns {Record<string, B>} */
+/** Map the values of an object. @template A, B @param {Record<string, A>} given @param {(value: A, name: string) => B} make @returns {Record<string, B>} */
 export const mapped = (given, make) =>
   Object.fromEntries(Object.entries(given).map(([name, value]) => [name, make(value, name)]));
 
-/** Bytes of parts, one after the other. @param {ArrayBuffer[]} parts */
+/** Concatenate buffers. @param {ArrayBuffer[]} parts */
 export function join(parts) {
   if (parts.length === 1) return parts[0];
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));

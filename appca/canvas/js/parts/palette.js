@@ -1,4 +1,4 @@
-/** The palette: what it offers for a query, and how it is shown. */
+/** The command palette: results for a query, and their display. */
 
 import { box } from '../layout/geometry.js';
 import { having } from '../scene/layouts.js';
@@ -18,7 +18,7 @@ const GROUPS = {
   action: ['Actions', 'Do it', 'play'],
 };
 
-/** "2,5", "{5 2}" or "2 and 5" as numbers of components, ascending. @param {string} query @returns {number[] | null} */
+/** Parse "2,5", "{5 2}" or "2 and 5" as component numbers, ascending. @param {string} query @returns {number[] | null} */
 export function setOf(query) {
   const parts = query
     .replace(/[{}]/g, '')
@@ -29,7 +29,7 @@ export function setOf(query) {
     : null;
 }
 
-/** Panels of a set of components, in the layout that is shown where it has them. @param {Stage} stage @param {number[]} wanted @returns {Promise<Hit[]>} */
+/** Return panels of a set of components, in the current layout if it has them. @param {Stage} stage @param {number[]} wanted @returns {Promise<Hit[]>} */
 async function panels({ meta, scene, views }, wanted) {
   const shown = views[0]?.layout.name;
   const layouts = Object.keys(meta.layouts).sort((a, b) => +(b === shown) - +(a === shown));
@@ -76,7 +76,7 @@ async function rowsOf({ meta, rows, scene, colouring }, query) {
   return hits;
 }
 
-/** What holds a text, what begins with it first. @template {{label: string}} T @param {T[]} all @param {string} query @returns {T[]} */
+/** Return the items that contain a text; those that begin with it come first. @template {{label: string}} T @param {T[]} all @param {string} query @returns {T[]} */
 function withText(all, query) {
   const rank = (/** @type {T} */ { label }) => {
     const at = label.toLowerCase().indexOf(query);
@@ -163,13 +163,13 @@ const KEYS = {
 const caps = (...keys) =>
   element('span', 'appca-keys', {}, ...keys.map((key) => element('kbd', '', {}, key)));
 
-/** Close a dialog, and let the next key be the picture's: the focus would stay inside for a moment. @param {Stage} stage @param {HTMLDialogElement} made */
+/** Close a dialog, and focus the picture, because the focus would remain inside for a moment. @param {Stage} stage @param {HTMLDialogElement} made */
 function shut(stage, made) {
   made.close();
   stage.hit.focus({ preventScroll: true });
 }
 
-/** A dialog that Escape, its button and a click beside it close. @param {Stage} stage @param {string} name @param {string} label @param {Node[]} title @param {...Node} children */
+/** Create a dialog that closes by Escape, its button, or a click outside. @param {Stage} stage @param {string} name @param {string} label @param {Node[]} title @param {...Node} children */
 function dialog(stage, name, label, title, ...children) {
   const shuts = () => shut(stage, made);
   const close = button('', { 'aria-label': 'Close' }, shuts, caps('Esc'));
@@ -188,7 +188,7 @@ function dialog(stage, name, label, title, ...children) {
   return made;
 }
 
-/** All keys on one card. @param {Stage} stage */
+/** Show all keys on one card. @param {Stage} stage */
 export function buildKeys(stage) {
   const columns = Object.entries(KEYS).map(([title, lines]) => {
     const texts = lines.map(([word, ...keys]) => element('p', '', {}, word, caps(...keys)));
@@ -228,7 +228,7 @@ function pictureOf({ pictures, rows, sheets, scene, palette, dark }, hit, side) 
 const rowsUsing = ({ rows, scene }, component) =>
   [...rows.codes.keys()].filter((row) => scene.score(row, component));
 
-/** Beside the list: the chosen hit at large, a component with the rows at its ends. @param {Stage} stage @param {Hit} hit */
+/** Show the selected hit enlarged beside the list, a component with the rows at its ends. @param {Stage} stage @param {Hit} hit */
 function preview(stage, { component, ...hit }) {
   const { scene, sheets } = stage;
   const large = pictureOf(stage, { ...hit, component }, 132);
@@ -250,7 +250,7 @@ const LISTED = 50; // of one group
 const REST = 60; // ms: while a hand types on, nothing is sought
 const RECENT = 6;
 
-/** A text in which what was typed is marked. @param {string} text @param {string} query */
+/** Mark the query in a text. @param {string} text @param {string} query */
 function marked(text, query) {
   const at = query ? text.toLowerCase().indexOf(query.toLowerCase()) : -1;
   if (at < 0) return [text];

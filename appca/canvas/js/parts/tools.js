@@ -1,4 +1,4 @@
-/** Tools in the corner, the menu of rare settings, the player of a rotation. */
+/** Tools in the corner, the menu of rare settings, and the player of a rotation. */
 
 import { flipped } from '../input/actions.js';
 import { STRIP } from '../layout/view.js';
@@ -9,7 +9,7 @@ import { font, widthOf, write, button, element, icon, iconButton, range } from '
 import { cssOf } from '../theme.js';
 import { classCounts } from './bar.js';
 
-/** Save the picture as PNG: both canvases, and the words that stand beside them. @param {Stage} stage */
+/** Save the picture as PNG, with both canvases and the surrounding text. @param {Stage} stage */
 export function savePicture(stage) {
   const made = element('canvas', '');
   [made.width, made.height] = [stage.canvas.width, stage.canvas.height];
@@ -41,7 +41,7 @@ export function savePicture(stage) {
   element('a', '', { href: made.toDataURL(), download }).click();
 }
 
-/** What a filter says, in short; nothing where it keeps all. @param {Stage} stage @param {Filter} filter */
+/** Summarise a filter; empty if it keeps all rows. @param {Stage} stage @param {Filter} filter */
 function saidOf({ meta, colouring }, { components = [], classes = [], least, certainty }) {
   const names = classes.map((code) => colouring?.names[code] ?? '');
   return [
@@ -172,7 +172,7 @@ export function buildMore(stage, actions, does) {
     const saving = button('appca-option', {}, does.save, 'Save picture');
     saving.addEventListener('click', () => show(false));
     box.append(element('div', 'appca-options', {}, saving));
-    focusable()[held]?.focus({ preventScroll: true }); // what has the focus is drawn anew as well
+    focusable()[held]?.focus({ preventScroll: true }); // the focused element was redrawn, too
   };
   actions.changed.push(fill);
   stage.settled.push(() => {
@@ -281,7 +281,7 @@ export function buildTools(stage, actions, tour, search, more) {
   const bar = element('div', 'appca-tools', look, more.chip, ...parts);
   stage.root.append(bar);
   choose(stage.options.tool ?? 'pan');
-  /** The tour began or ended. @param {boolean} on */
+  /** Update the tools when the tour begins or ends. @param {boolean} on */
   const touring = (on) => {
     play.replaceChildren(icon(on ? 'pause' : 'play'));
     play.setAttribute('aria-pressed', String(on));

@@ -1,13 +1,13 @@
-/** A layout at hand: its panels, and for every point its row and its two coordinates; the rows of all subspaces without a panel are gathered in one more. */
+/** A loaded layout: its panels, and the row and two coordinates of every point; one extra panel gathers the rows of subspaces without a panel. */
 
 import { setName } from './names.js';
 
 const FULL = 32768;
 
-/** Panels by their rows, most first. @param {Panel[]} panels */
+/** Sort panels by their number of rows, largest first. @param {Panel[]} panels */
 export const fullest = (panels) => [...panels].sort((a, b) => b.count - a.count);
 
-/** A panel without name, axes and place of its own. @param {number} index @param {number[]} components @param {number} start @param {number} count @returns {Panel} */
+/** Create a panel without name, axes and place. @param {number} index @param {number[]} components @param {number} start @param {number} count @returns {Panel} */
 function blank(index, components, start, count) {
   const range = /** @type {Bounds} */ ([-FULL, FULL, -FULL, FULL]);
   const place = { index, components, start, count, name: '', axes: [], size: 1, levels: [] };
@@ -41,7 +41,7 @@ export function buildLayout(scene, name, order, map) {
   return { name, kind, title, panels, spacing, rows, xy, feet, revision: 0 };
 }
 
-/** Rows of all panels: the listed ones of each, then the others in the order of their images. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} order @param {Int16Array} xy filled where rows are put into pairs */
+/** Return the rows of all panels: the listed ones of each, then the others in image order. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} order @param {Int16Array} xy filled where rows are put into pairs */
 function allRows(scene, meta, order, xy) {
   const total = xy.length / 2;
   if (meta.panels.every(({ count, listed }) => count === listed)) return order.subarray(0, total); // behind them, those gathered as "other"
@@ -63,7 +63,7 @@ function allRows(scene, meta, order, xy) {
   return rows;
 }
 
-/** The given panels of a layout alone, in this order, each with a range of its own. @param {Layout} layout @param {string[]} names @returns {Layout} */
+/** Return a layout of the given panels only, in this order, each with its own range. @param {Layout} layout @param {string[]} names @returns {Layout} */
 export function some(layout, names) {
   const wanted = names.flatMap((name) => layout.panels.filter((panel) => panel.name === name));
   if (layout.kind === 'map' || !wanted.length) return layout;
@@ -125,7 +125,7 @@ function placeMap(rows, xy, map) {
   }
 }
 
-/** Write a panel's coordinates for the axes it has now. @param {Scene} scene @param {{rows: Uint32Array, xy: Int16Array}} layout @param {Panel} panel */
+/** Write a panel's coordinates for its current axes. @param {Scene} scene @param {{rows: Uint32Array, xy: Int16Array}} layout @param {Panel} panel */
 function placeScores(scene, { rows, xy }, panel) {
   const { components, scores, active } = scene;
   const [x = -1, y = -1] = panel.axes;
@@ -142,10 +142,10 @@ function placeScores(scene, { rows, xy }, panel) {
   }
 }
 
-/** Place of a row on an axis that says nothing: spread evenly and the same each time. @param {number} row @param {number} factor */
+/** Place a row on an axis without meaning: evenly spread, always the same. @param {number} row @param {number} factor */
 const jitter = (row, factor) => (((Math.imul(row, factor) >>> 0) / 4294967296) * 1.6 - 0.8) * FULL;
 
-/** The range of a panel's points with zero inside, padded; far outliers stay beyond its edge. @param {Int16Array} xy @param {Panel} panel @returns {Bounds} */
+/** Return the padded range of a panel's points, including zero; extreme outliers are outside. @param {Int16Array} xy @param {Panel} panel @returns {Bounds} */
 function extent(xy, panel) {
   const step = Math.max(1, Math.floor(panel.count / 4000));
   const bounds = [0, 1].flatMap((axis) => {
@@ -176,7 +176,7 @@ export function setAxes(scene, layout, panel, axes) {
 
 const MOST = 60; // panels that are opened at a time
 
-/** The subspaces gathered, the fullest first, as the order lists them. @param {Scene} scene @param {string} name @returns {Promise<Gathered[]>} */
+/** Return the gathered subspaces in the order of the list, largest first. @param {Scene} scene @param {string} name @returns {Promise<Gathered[]>} */
 export async function gatheredOf(scene, name) {
   const { components, active, meta } = scene;
   const { start, count } = meta.layouts[name].other ?? { start: 0, count: 0 };
@@ -195,11 +195,11 @@ export async function gatheredOf(scene, name) {
   return groups;
 }
 
-/** Those that have all of some components. @param {Gathered[]} gathered @param {number[]} wanted */
+/** Return those with all of some components. @param {Gathered[]} gathered @param {number[]} wanted */
 export const having = (gathered, wanted) =>
   gathered.filter(({ components }) => wanted.every((k) => components.includes(k))).slice(0, MOST);
 
-/** Add the panel of all gathered rows, on the first map that there is. @param {Scene} scene @param {Layout} layout */
+/** Add the panel of all gathered rows, on the first available map. @param {Scene} scene @param {Layout} layout */
 export async function addOther(scene, layout) {
   const { layouts } = scene.meta;
   const { other } = layouts[layout.name];
@@ -218,7 +218,7 @@ export async function addOther(scene, layout) {
   panel.range = panel.extent = extent(layout.xy, panel);
 }
 
-/** The layout with panels for some of the gathered subspaces below. @param {Scene} scene @param {Layout} layout @param {Gathered[]} gathered @returns {Promise<Layout>} */
+/** Return the layout with additional panels for some gathered subspaces. @param {Scene} scene @param {Layout} layout @param {Gathered[]} gathered @returns {Promise<Layout>} */
 export async function withPanels(scene, layout, gathered) {
   if (!gathered.length) return layout;
   const order = await scene.array(`order.${layout.name}`, 'u4');
@@ -234,7 +234,7 @@ export async function withPanels(scene, layout, gathered) {
   return made;
 }
 
-/** The two components that vary most among some rows, the first on x. @param {Scene} scene @param {number[]} components @param {Uint32Array} rows */
+/** Return the two components with the largest variance among some rows, the first for x. @param {Scene} scene @param {number[]} components @param {Uint32Array} rows */
 function widest(scene, components, rows) {
   const power = new Map(
     components.map((k) => [k, rows.reduce((sum, row) => sum + scene.score(row, k) ** 2, 0)]),

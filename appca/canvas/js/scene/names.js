@@ -1,4 +1,4 @@
-/** Names and numbers as people read them. */
+/** Names and numbers in readable form. */
 
 /** @param {Meta} meta @param {number[]} components */
 export function setName(meta, components) {
@@ -12,7 +12,7 @@ export function panelTitle(meta, { name, components }) {
   return `${of.map((component) => component.name || component.number).join(' × ')} ${name}`;
 }
 
-/** Number and, when it has one, name of a component. @param {Meta} meta @param {number} index */
+/** Return a component's number, with its name if it has one. @param {Meta} meta @param {number} index */
 export function componentName(meta, index) {
   const { number, name } = meta.components[index];
   return name ? `${number} ${name}` : `${number}`;
@@ -21,13 +21,13 @@ export function componentName(meta, index) {
 /** @param {string} text */
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** A whole number as "12,345". @param {number} count */
+/** Format an integer as "12,345". @param {number} count */
 export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
-/** The number of a row as all pages count: from 1, or from 0 where the ids do. @param {Meta} meta @param {number} row */
+/** Return the number of a row as pages count: from 1, or from 0 if the ids do. @param {Meta} meta @param {number} row */
 export const rowNumber = (meta, row) => grouped(row + (meta.words?.first ?? 0));
 
-/** A score with a true minus, which a rounded zero has not. @param {number} value @param {number} [digits] */
+/** Format a score with a minus sign; a rounded zero has no sign. @param {number} value @param {number} [digits] */
 export const signed = (value, digits = 1) =>
   value
     .toFixed(digits)
@@ -40,7 +40,7 @@ export function countOf(meta, count) {
   return `${grouped(count)} ${count === 1 ? row : (meta.words?.rows ?? `${row}s`)}`;
 }
 
-/** Numbers at round distances inside a range. @param {number} low @param {number} high @param {number} wanted */
+/** Return round numbers inside a range. @param {number} low @param {number} high @param {number} wanted */
 export function ticks(low, high, wanted) {
   const raw = (high - low) / Math.max(1, wanted);
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -52,7 +52,7 @@ export function ticks(low, high, wanted) {
 
 /** @typedef {{id: string, lines: {title: string, value: string}[]}} Said */
 
-/** All values of a line as texts. @param {Scene} scene @param {Line} line @returns {Promise<(row: number) => string>} */
+/** Return all values of a line as texts. @param {Scene} scene @param {Line} line @returns {Promise<(row: number) => string>} */
 async function reader(scene, { kind, buffer, names = [] }) {
   if (kind === 'text') {
     const texts = await scene.texts(buffer);
@@ -82,7 +82,7 @@ export async function saidOf({ scene, callbacks }, row) {
   return { id: ids ? String(ids[row]) : '', lines };
 }
 
-/** First row whose id or text equals the query, else contains it; line by line, numbers only if equal. @param {Scene} scene @param {string} query lower case @param {string} [but] the title of a line that is left out */
+/** Find the first row whose id or text equals the query, else contains it, for each line; numbers must be equal. @param {Scene} scene @param {string} query lower case @param {string} [but] the title of a line that is left out */
 export async function rowsWith(scene, query, but) {
   const { hover } = scene.meta;
   /** @type {{title: string, value: string, row: number}[]} */ const hits = [];

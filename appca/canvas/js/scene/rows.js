@@ -1,4 +1,4 @@
-/** State of each row: its class, whether it is selected, doubtful, outside or filtered. */
+/** The state of each row: class, selected, doubtful, outside, filtered. */
 
 export const SELECTED = 1;
 export const DOUBTFUL = 2;
@@ -31,7 +31,7 @@ export class Rows {
     this.flagsChanged += 1;
   }
 
-  /** A byte a row, with room to be read four at a time. */
+  /** Return a byte per row, padded so that four can be read at a time. */
   bytes() {
     return new Uint8Array(new ArrayBuffer(4 * Math.ceil(this.count / 4)), 0, this.count);
   }
@@ -89,7 +89,7 @@ export class Rows {
 
 /** @type {WeakMap<Layout, Map<string, Counts>>} */ const counted = new WeakMap();
 
-/** Cells in the order −−, +−, −+, ++ of x and y; beyond left, right, bottom, top. @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {Bounds} range @returns {Counts} */
+/** Count points in cells in the order −−, +−, −+, ++ of x and y, and beyond left, right, bottom, top. @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {Bounds} range @returns {Counts} */
 export function countsOf(layout, panel, rows, range) {
   const store = counted.get(layout) ?? new Map();
   counted.set(layout, store);
@@ -126,10 +126,10 @@ function count({ rows: numbers, xy }, { start, count: all }, { codes, flags }, r
   return { cells, classes, beyond };
 }
 
-/** How many codes there can be. @param {Uint8Array | Uint16Array} codes */
+/** Return the number of possible codes. @param {Uint8Array | Uint16Array} codes */
 export const codesIn = (codes) => 2 ** (8 * codes.BYTES_PER_ELEMENT);
 
-/** Codes by count, most first. @param {Map<number, number>} classes */
+/** Sort codes by count, largest first. @param {Map<number, number>} classes */
 export const ranked = (classes) => [...classes].sort((a, b) => b[1] - a[1]);
 
 /** "mostly 9s and 4s". @param {Cell} cell @param {string[]} names */

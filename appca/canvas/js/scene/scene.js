@@ -1,4 +1,4 @@
-/** A scene: what `meta` says, the buffers it names, fetched when first needed, and the codes of a colouring. */
+/** A scene: its header `meta`, buffers that are fetched when first needed, and the codes of a colouring. */
 
 import { clamp, mix } from '../layout/geometry.js';
 import { rgb } from '../theme.js';
@@ -52,7 +52,7 @@ export class Scene {
     return name in this.input.buffers;
   }
 
-  /** A buffer as numbers; bytes at an odd offset are copied by the host. @param {string} name @param {string} kind as "u1" @returns {Promise<any>} */
+  /** Return a buffer as numbers; the host copies bytes at an odd offset. @param {string} name @param {string} kind as "u1" @returns {Promise<any>} */
   array(name, kind) {
     return this.once(name, async () => {
       const buffer = await this.input.buffers[name]();
@@ -79,12 +79,12 @@ export class Scene {
     });
   }
 
-  /** Subspaces that have no panel of their own. @param {string} name of a layout @returns {Promise<import('./layouts.js').Gathered[]>} */
+  /** Return subspaces that have no panel. @param {string} name of a layout @returns {Promise<import('./layouts.js').Gathered[]>} */
   gathered(name) {
     return this.once(`gathered ${name}`, () => gatheredOf(this, name));
   }
 
-  /** The sheet of the components' pictures, if there are any. @returns {Promise<ImageBitmap | null>} */
+  /** Return the sheet of the components' pictures, if any. @returns {Promise<ImageBitmap | null>} */
   pictures() {
     const { meta, sheets } = this.input;
     return this.once('pictures', async () =>
@@ -117,7 +117,7 @@ export class Scene {
   }
 }
 
-/** All rows in steps of the golden section, as the host orders them. @param {number} count */
+/** Return all rows in golden-section steps, as the host orders them. @param {number} count */
 export function spreadOrder(count) {
   let step = Math.floor(count * 0.618033988749895);
   while (divisor(step, count) > 1) step += 1;
@@ -126,7 +126,7 @@ export function spreadOrder(count) {
   return rows;
 }
 
-/** The greatest that both have. @param {number} a @param {number} b @returns {number} */
+/** Greatest common divisor. @param {number} a @param {number} b @returns {number} */
 const divisor = (a, b) => (b ? divisor(b, a % b) : a);
 
 const COMPUTED = /^components?:(\d+)(?:,(\d+))?$/;
@@ -135,13 +135,13 @@ const SIDE = 15; // steps of a plane's key, an odd number so that zero is in the
 const CORNERS = ['#2f6fb3', '#2a9d6f', '#8a4fc4', '#d4552a'].map(rgb); // −−, +−, −+, ++
 const MIDDLE = rgb('#b9bec6');
 
-/** The name of a colouring by one component or two. @param {Meta} meta @param {number[]} some */
+/** Name a colouring by one or two components. @param {Meta} meta @param {number[]} some */
 export const colouringBy = (meta, some) =>
   some.length
     ? `component${some.length > 1 ? 's' : ''}:${some.map((k) => meta.components[k].number)}`
     : '';
 
-/** The components that rows are coloured by: none, one or two. @param {Meta} meta @param {string} name */
+/** Return the components of a colouring: none, one or two. @param {Meta} meta @param {string} name */
 export function colouredBy(meta, name) {
   const numbers = COMPUTED.exec(name)?.slice(1).filter(Boolean) ?? [];
   const by = numbers.map((digits) =>
@@ -152,7 +152,7 @@ export function colouredBy(meta, name) {
 
 /** @typedef {{codes: Uint8Array, colouring: Colouring}} Colours */
 
-/** A ramp of the rows' scores on a component. @param {Scene} scene @param {number} component @returns {Colours} */
+/** Colour rows by their scores on a component. @param {Scene} scene @param {number} component @returns {Colours} */
 export function rampOf({ components, scores, active, rows, meta }, component) {
   let most = 1;
   for (let at = 0; at < scores.length; at += 1)
@@ -171,7 +171,7 @@ export function rampOf({ components, scores, active, rows, meta }, component) {
   return { codes, colouring: { kind: 'quantity', title, ...look } };
 }
 
-/** A step on a square for each row that uses one of two components. @param {Scene} scene @param {number[]} axes @returns {Colours} */
+/** Colour rows that use at least one of two components by steps on a square. @param {Scene} scene @param {number[]} axes @returns {Colours} */
 export function planeOf({ components, scores, active, rows, meta }, axes) {
   const none = (SIDE - 1) / 2;
   const most = axes.map((axis) => {
@@ -193,7 +193,7 @@ export function planeOf({ components, scores, active, rows, meta }, axes) {
   return { codes, colouring: { kind: 'plane', title, names: [], table, axes } };
 }
 
-/** The colour of a step: a mixture of the corners' colours, grey in the middle. @param {number} code */
+/** Return the colour of a step: a mixture of the corners' colours, grey in the middle. @param {number} code */
 function squareColour(code) {
   const [x, y] = [code % SIDE, Math.floor(code / SIDE)].map((step) => step / (SIDE - 1));
   const far = Math.min(1, Math.hypot(2 * x - 1, 2 * y - 1));
@@ -204,7 +204,7 @@ function squareColour(code) {
   return `#${colour.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Bring the colours of rows up to the colouring. @param {Stage} stage */
+/** Update the colours of rows to the current colouring. @param {Stage} stage */
 export async function recolour(stage) {
   const { meta, scene, rows, colouringName: name } = stage;
   const by = colouredBy(meta, name);

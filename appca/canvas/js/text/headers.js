@@ -1,4 +1,4 @@
-/** Words of panels: names, counts, ticks and axes, and the pictures and chips of components. */
+/** Text of panels (names, counts, ticks, axes), and pictures and chips of components. */
 
 import { box, clamp, header, pointToPage, toPage, touches } from '../layout/geometry.js';
 import { cut, font, trace, widthOf, write } from '../parts/dom.js';
@@ -73,7 +73,7 @@ export function drawNames(stage) {
   context.restore();
 }
 
-/** Draw only in a view from now on. @param {CanvasRenderingContext2D} context @param {View} view */
+/** Restrict later drawing to a view. @param {CanvasRenderingContext2D} context @param {View} view */
 function clipTo(context, { rect: { x, y, w, h } }) {
   context.restore();
   context.save();
@@ -82,7 +82,7 @@ function clipTo(context, { rect: { x, y, w, h } }) {
   context.clip();
 }
 
-/** Below a panel: the components along its axes, and those beside. @param {Stage} stage @param {Placed} spot @param {number} pad */
+/** Draw below a panel: the components of its axes, and its other components. @param {Stage} stage @param {Placed} spot @param {number} pad */
 function drawFoot({ context, meta, pictures, theme }, { card, panel }, pad) {
   const high = header(card.h);
   const side = pictures.there ? high - 2 : 0;
@@ -101,7 +101,7 @@ function drawFoot({ context, meta, pictures, theme }, { card, panel }, pad) {
   });
 }
 
-/** Ticks and axis names stand beside the plot of the opened panel, where no data are. @param {Stage} stage */
+/** Draw ticks and axis names beside the plot of the opened panel, where there are no data. @param {Stage} stage */
 export function drawAxes(stage) {
   const { context, theme, meta, placed, pictures, tour } = stage;
   const spot = placed.find(({ open, strength }) => open && strength > 0.5);
@@ -149,7 +149,7 @@ export class Pictures {
     return this.sheet !== null;
   }
 
-  /** Fetch the sheet of the present scene. */
+  /** Fetch the sheet of the current scene. */
   async load() {
     const { scene } = this.stage;
     this.sheet = null;
@@ -236,7 +236,7 @@ function chip({ context, theme, options, cameUntil }, component, right, top) {
 
 const LINE = 17; // px of a column's name
 
-/** Name the columns of a table that weigh most, over bars as long as their weights; false where there is no room. @param {Stage} stage @param {number} component @param {Rect} at */
+/** Draw the columns with the largest weights over bars of their sizes; return false if there is no space. @param {Stage} stage @param {number} component @param {Rect} at */
 function weights({ context, meta, theme }, component, at) {
   const { columns = [] } = meta.components[component];
   const w = Math.min(at.w * 1.15, 230);
@@ -261,7 +261,7 @@ function weights({ context, meta, theme }, component, at) {
 const [TOP, LEFT, TOOLS] = [40, 58, 356]; // of the rulers; space for the tools
 const [SMALL, BIG] = [28, 36]; // px of pictures above and beside
 
-/** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view */
+/** Draw the pictures of columns and rows at the edges when the view is zoomed in. @param {Stage} stage @param {View} view */
 function rulers(stage, { rect, cam, arrangement: { diagonal } }) {
   const { context, theme, meta, pictures } = stage;
   const [right, bottom] = [rect.x + rect.w, rect.y + rect.h];
@@ -288,6 +288,6 @@ function rulers(stage, { rect, cam, arrangement: { diagonal } }) {
   }
 }
 
-/** The middle of the part of a stretch that is in sight. @param {number} low @param {number} high @param {number} from @param {number} to */
+/** Return the middle of the visible part of an interval. @param {number} low @param {number} high @param {number} from @param {number} to */
 const middle = (low, high, from, to) =>
   high < from || low > to ? -1e4 : (Math.max(low, from) + Math.min(high, to)) / 2;

@@ -1,4 +1,4 @@
-/** Words inside plots, placed when the picture rests where neither data nor other words are, and rows that are marked: the one that a click holds with lines to its nearest, ghosts and rings of the selection. */
+/** Text inside plots, placed at rest where it covers neither data nor text; and marked rows: the focused one with lines to its nearest rows, ghosts and rings of the selection. */
 
 import { pointsIn } from '../gl/points.js';
 import { box, clamp, holds, pointToPage, scaleOf, touches, within } from '../layout/geometry.js';
@@ -33,7 +33,7 @@ export class Occupancy {
       for (let x = rect.x; x <= rect.x + rect.w; x += CELL) this.add(x, y);
   }
 
-  /** Points and images under a rectangle. @param {Rect} rect */
+  /** Count points and images under a rectangle. @param {Rect} rect */
   under({ x, y, w, h }) {
     const [left, top] = [Math.max(0, Math.floor(x / CELL)), Math.max(0, Math.floor(y / CELL))];
     const right = Math.min(this.columns - 1, Math.floor((x + w) / CELL));
@@ -45,7 +45,7 @@ export class Occupancy {
     return sum;
   }
 
-  /** Take the first of these places that has no other words and no data. @param {Rect[]} places @param {Rect} inside @returns {Rect | null} */
+  /** Reserve the first of these places that covers neither text nor data. @param {Rect[]} places @param {Rect} inside @returns {Rect | null} */
   take(places, inside) {
     const free = places.find(
       (rect) =>
@@ -58,7 +58,7 @@ export class Occupancy {
   }
 }
 
-/** Places of labels and panels now. @param {Stage} stage @param {Placed[]} [placed] the panels to use */
+/** Return the area that labels and panels occupy now. @param {Stage} stage @param {Placed[]} [placed] the panels to use */
 export function occupancyOf(stage, placed = stage.placed) {
   const occupancy = new Occupancy(stage.width, stage.height);
   const share = Math.min(1, SAMPLE / Math.max(1, pointsIn(placed)));
@@ -145,7 +145,7 @@ function signCells(stage, spot, room) {
 const side = ({ name, number }, high) =>
   name ? `${high ? 'more' : 'less'} ${name}` : `${high ? '+' : '−'}${number}`;
 
-/** The rows of a panel with the lowest and highest score across, and up. @param {Placed} spot */
+/** Return the rows of a panel with the lowest and highest scores on each axis. @param {Placed} spot */
 function endsOf({ part: { layout }, panel: { start, count } }) {
   const ends = [start, start, start, start];
   for (let i = start; i < start + count; i += 1)
@@ -157,11 +157,11 @@ function endsOf({ part: { layout }, panel: { start, count } }) {
   return ends.map((point) => layout.rows[point]);
 }
 
-/** Names of classes that can name a place. @param {Stage} stage */
+/** Return the class names that can label a place. @param {Stage} stage */
 const namesOf = ({ colouring }) =>
   colouring?.kind === 'category' && !colouring.steps ? colouring.names : [];
 
-/** The name of a class beside the place where it is densest. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
+/** Label places with the name of the class that is densest there. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
 function clusters(stage, spot, room) {
   const { context, rows, palette } = stage;
   const names = namesOf(stage);
@@ -186,7 +186,7 @@ function clusters(stage, spot, room) {
   });
 }
 
-/** Where on the page each of some classes is densest: the middle of its points in the fullest square. @param {Stage} stage @param {Placed} spot @param {number[]} wanted codes @returns {([number, number] | null)[]} null where no two are close */
+/** Return the densest place of each class: the middle of its points in the grid square with most points. @param {Stage} stage @param {Placed} spot @param {number[]} wanted codes @returns {([number, number] | null)[]} null where no two are close */
 function densest({ rows: { codes, flags } }, spot, wanted) {
   const { panel, plot, part, view } = spot;
   const { rows, xy } = part.layout;
@@ -223,7 +223,7 @@ function densest({ rows: { codes, flags } }, spot, wanted) {
   });
 }
 
-/** How many points lie beyond an edge. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
+/** Label edges with the number of points beyond them. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
 function beyond(stage, spot, room) {
   const { beyond: counts } = countsOf(spot.part.layout, spot.panel, stage.rows, spot.range);
   const { x, y, w: wide, h } = spot.plot;
@@ -242,7 +242,7 @@ function beyond(stage, spot, room) {
   });
 }
 
-/** A label in the first of some places that is free, if any is. @param {Placed} spot @param {Occupancy} room @param {Rect[]} places @param {Rect} inside @param {Label['lines']} lines @param {Partial<Label>} [more] @returns {Label[]} */
+/** Return a label at the first free place, if any. @param {Placed} spot @param {Occupancy} room @param {Rect[]} places @param {Rect} inside @param {Label['lines']} lines @param {Partial<Label>} [more] @returns {Label[]} */
 function placed({ key, plot, part: { layout } }, room, places, inside, lines, more) {
   const at = room.take(places, inside);
   if (!at) return [];
@@ -251,7 +251,7 @@ function placed({ key, plot, part: { layout } }, room, places, inside, lines, mo
   return [{ key, layout, revision, u, v, lines, align: 'left', width: at.w, ...more }];
 }
 
-/** Where the words of a label stand. @param {Label} label @param {Placed} spot @param {number} [h] px */
+/** Return the place of a label. @param {Label} label @param {Placed} spot @param {number} [h] px */
 export const placeOf = ({ u, v, width }, { plot }, h = 32) =>
   box(plot.x + u * plot.w, plot.y + v * plot.h, width, h);
 
@@ -295,7 +295,7 @@ const STEPS = 40;
 
 /** @type {WeakMap<Stage, Map<string, Map<number, Point[]>>>} */ const caches = new WeakMap();
 
-/** Points of some rows by the key of their panel. @param {Stage} stage @param {ArrayLike<number>} rows @returns {Map<number, Point[]>} */
+/** Return the points of some rows by panel key. @param {Stage} stage @param {ArrayLike<number>} rows @returns {Map<number, Point[]>} */
 function pointsOf(stage, rows) {
   const parts = stage.views.flatMap((view) => view.parts);
   const shown = parts.map(({ layout: { name, revision } }) => `${name} ${revision}`);
@@ -340,7 +340,7 @@ export function drawHeld(stage, subject = stage) {
   }
 }
 
-/** Move pictures of near rows outward until none covers another. @param {Mark[]} near @param {Mark | undefined} held @param {Rect} plot */
+/** Move pictures of near rows outward until they do not overlap. @param {Mark[]} near @param {Mark | undefined} held @param {Rect} plot */
 function slide(near, held, plot) {
   /** @type {[Mark, number][]} */ const taken = held ? [[held, HELD]] : [];
   for (const mark of near) {
@@ -399,7 +399,7 @@ const AREA = 110; // pixels of a panel for each of them, so that they do not hid
 /** @type {WeakMap<Stage, {key: number, rows: number[], scores?: Float32Array | null}>} */
 const chosen = new WeakMap();
 
-/** Selected rows, evenly taken where they are many. @param {Stage} stage */
+/** Return the selected rows, or an even sample if there are many. @param {Stage} stage */
 function selectedOf(stage) {
   const { flagsChanged: key, selected, flags, count } = stage.rows;
   const cached = chosen.get(stage);
@@ -413,7 +413,7 @@ function selectedOf(stage) {
   return made;
 }
 
-/** Where ghosts stand: a row's place on the axes that it shares with a panel, and that of its projection. @param {Stage} stage */
+/** Return the places of ghosts: a row on the axes it shares with a panel, and its projection. @param {Stage} stage */
 function ghosts(stage) {
   const { scene, placed, meta } = stage;
   const shown = stage.options.ghosts && !stage.moving && !stage.morph && !stage.tour;
@@ -476,7 +476,7 @@ export function drawGhosts(stage) {
   context.globalAlpha = 1;
 }
 
-/** Rings around the selected rows where they are few. @param {Stage} stage */
+/** Draw rings around the selected rows if there are few. @param {Stage} stage */
 export function drawRings(stage) {
   const { context, theme, rows, placed } = stage;
   if (!rows.selected || rows.selected > FEW || stage.morph || stage.tour) return;
