@@ -221,6 +221,18 @@ def normalise(g: Any, flat: Any, top: Any, best: Any, total: Any, power: Any, bi
 
 
 @bare_kernel
+def draw(g: Any, uniforms: Any, passed: Any, drawn: Any) -> None:
+    """Write the number of the set that each of uniforms (m,) draws by probabilities g (C, w)."""
+    m = len(uniforms)
+    passed[:m], drawn[:] = 0.0, 0
+    for s in range(len(g) - 1):
+        f = g[s]
+        for v in range(m):
+            passed[v] += f[v]
+            drawn[v] += passed[v] <= uniforms[v]
+
+
+@bare_kernel
 def tilted(up: Any, down: Any, factor: Any, p: Any, mean: Any, variance: Any) -> None:
     """Write p (K, w) of all B_k, mean and variance (w,) of their sum; up / down are odds."""
     K, w = up.shape

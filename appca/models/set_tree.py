@@ -99,7 +99,7 @@ def walked(
     sums = which, value, mass, r, h, slopes[0] if shared else slopes
     if not J:  # the only set is empty, so nothing is compiled
         return sums
-    from appca.models.set_kernels import normalise, walk, walk_shared
+    from appca.models.set_kernels import draw, normalise, walk, walk_shared
 
     weighing, adding, _ = steps(K, J, costs is not None)
     levels = J * Q * (1 if shared else Q)
@@ -134,8 +134,7 @@ def walked(
         normalise(g, flat, top, best, total, power, power.view(np.int64))
         which[0, part], value[part], mass[part] = best[:m], top[:m], total[:m]
         if uniforms is not None:
-            passed = np.cumsum(g[:, :m], axis=0)
-            which[1, part] = (passed > uniforms[part] * passed[-1]).argmax(axis=0)
+            draw(g, uniforms[part], total, which[1, part])
         if not moments:
             continue
         used[:] = N[0] = 0.0
