@@ -287,8 +287,9 @@ class SubspacePosterior(PosteriorOfDraw):
         return scores.astype(B.dtype), active, row.inclusion, share, error, row.log_density, *scales
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
-        K, model, root = len(self.components), self.row_model, 1.0
+        K, root = len(self.components), 1.0
         if self.variant != PAPER:
+            model = self.row_model
             root = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
         if self.sizes is None:
             Z = polynomials.draw(rng, np.zeros((n, K)), int(self.n_active))
