@@ -60,7 +60,7 @@ def inclusion(logits: ArrayLike, n_active: int, wanted: bool = True) -> tuple[Fl
 
 def draw(rng: Generator, logits: ArrayLike, sizes: int | Floats) -> Mask:
     """Draw each row's subset (N, K), of L components or of sizes with priors `sizes` (K + 1,)."""
-    L = None if np.ndim(sizes) else int(np.asarray(sizes))
+    L = sizes if isinstance(sizes, int) else None if np.ndim(sizes) else int(np.asarray(sizes))
     a = _floats(logits)
     n, K = a.shape
     if L in (0, K):

@@ -288,7 +288,7 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
         K, root = len(self.components), 1.0
-        if self.variant != PAPER:
+        if self.row_scales is not None:
             model = self.row_model
             root = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
         if self.sizes is None:
