@@ -237,7 +237,7 @@ const AFTER = 200; // ms until the table follows: the picture comes first
 
 /** Text for screen readers: events, and a table of the panels. @param {Stage} stage @param {Actions} actions */
 export function buildSpoken(stage, actions) {
-  const live = element('div', 'appca-live appca-hidden', { 'aria-live': 'polite' });
+  const live = element('div', 'appca-live', { 'aria-live': 'polite' });
   const caption = element('caption', '');
   const body = element('tbody', '');
   const line = (/** @type {'td' | 'th'} */ tag, /** @type {string[]} */ texts) => {
@@ -245,7 +245,8 @@ export function buildSpoken(stage, actions) {
     return element('tr', '', {}, ...texts.map((text) => element(tag, '', look, text)));
   };
   const head = element('thead', '', {}, line('th', ['Panel', 'Components', 'Rows', 'Share']));
-  stage.root.append(live, element('table', 'appca-hidden', {}, caption, head, body));
+  const table = element('table', '', {}, caption, head, body);
+  stage.root.append(element('div', 'appca-hidden', {}, live, table)); // a caption is not cut by its table
   actions.say = (text) => (live.textContent = text);
   /** @type {Layout | null} */ let shown = null;
   let timer = 0;
