@@ -2,7 +2,7 @@
 
 import { mount } from '../../canvas/js/mount.js';
 import { buildControls } from '../../canvas/js/parts/bar.js';
-import { element, join, mapped, ofBase64, toBase64 } from '../../canvas/js/parts/dom.js';
+import { element, mapped, ofBase64, toBase64 } from '../../canvas/js/parts/dom.js';
 import { isDark } from '../../canvas/js/theme.js';
 
 /**   @typedef {{key: string}} Holder  */
@@ -10,8 +10,10 @@ import { isDark } from '../../canvas/js/theme.js';
 /** Fetch what a scene is made of when it is first needed, and some of its buffers, with the components' pictures, together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} names @returns {Promise<Input>} */
 async function inputOf(scene, holder, names) {
   const get = (/** @type {string} */ name) => fetched(`${scene.at}${name}`, holder);
-  const buffer = async (/** @type {string[]} */ shards) =>
-    join(await Promise.all(shards.map(async (shard) => (await get(shard)).arrayBuffer())));
+  const buffer = async (/** @type {string[]} */ shards) => {
+    const parts = await Promise.all(shards.map(async (shard) => (await get(shard)).arrayBuffer()));
+    return parts.length > 1 ? new Blob(parts).arrayBuffer() : parts[0];
+  };
   const picture = async (/** @type {string} */ name) => (await get(name)).blob();
   /** @template T @param {boolean} now @param {() => Promise<T>} ask */
   const once = (now, ask) => {

@@ -381,9 +381,8 @@ function listenWhileHeld(stage, actions, go, key) {
   if (step && near.length) {
     const next = at < 0 && step < 0 ? near.length - 1 : (at + step + near.length) % near.length;
     stage.chosen = near[next];
-    actions.say(
-      `Row ${rowNumber(stage.meta, stage.chosen)}, ${next + 1} of the ${near.length} nearest`,
-    );
+    const number = rowNumber(stage.meta, stage.chosen);
+    actions.say(`Row ${number}, ${next + 1} of the ${near.length} nearest`);
     stage.schedule();
   } else if (key === 'Enter' && at >= 0) go({ row: stage.chosen });
   else if (key === 'n' && near.length) actions.select([stage.held, ...near]);

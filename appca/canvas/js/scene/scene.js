@@ -162,13 +162,9 @@ export function rampOf({ components, scores, active, rows, meta }, component) {
     if (components[at] === component)
       codes[Math.floor(at / active)] = Math.round(127 + (127 * scores[at]) / most);
   const limit = most * meta.score_unit;
+  const limits = /** @type {[number, number]} */ ([-limit, limit]);
   const title = `Component ${componentName(meta, component)}`;
-  const look = {
-    names: [],
-    table: RAMP,
-    limits: /** @type {[number, number]} */ ([-limit, limit]),
-  };
-  return { codes, colouring: { kind: 'quantity', title, ...look } };
+  return { codes, colouring: { kind: 'quantity', title, names: [], table: RAMP, limits } };
 }
 
 /** A step on a square for each row that uses one of two components. @param {Scene} scene @param {number[]} axes @returns {Colours} */
