@@ -96,9 +96,7 @@ function answered(model, rows) {
 
 /** Whether the notebook around an element is dark: the first ground that is not clear says it. @param {Element} element @returns {Ground} */
 function themeOf(element) {
-  const pixel = /** @type {OffscreenCanvasRenderingContext2D} */ (
-    new OffscreenCanvas(1, 1).getContext('2d')
-  );
+  /** @type {any} */ const pixel = new OffscreenCanvas(1, 1).getContext('2d');
   for (let node = /** @type {any} */ (element); node; node = node.parentNode ?? node.host) {
     if (!(node instanceof Element)) continue;
     pixel.clearRect(0, 0, 1, 1);

@@ -172,13 +172,9 @@ const needed = ({ handle }) => [
 /** @param {Host} host @param {Message} data */
 async function follow(host, data) {
   const { scene } = data;
-  const told = {
-    panels: undefined,
-    compact: undefined,
-    came: undefined,
-    ...data.options,
-    theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light'),
-  };
+  const unsaid = { panels: undefined, compact: undefined, came: undefined };
+  const theme = /** @type {'light' | 'dark'} */ (isDark(host.parent) ? 'dark' : 'light');
+  const told = { ...unsaid, ...data.options, theme };
   const options = { ...told };
   for (const name of /** @type {const} */ (['colouring', 'beside']))
     if (host.handle && told[name] === host.told?.[name]) delete options[name]; // a hand may have chosen another since
@@ -254,14 +250,8 @@ function acts() {
 /** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host `taken`: the selection that the page has told last, until a hand makes another @param {Message} data */
 function take(host, { selected, seen }) {
   const { stamp, handle } = host;
-  if (
-    !handle ||
-    selected === host.taken ||
-    (stamp.number && !(seen && seen[0] === stamp.mount && seen[1] >= stamp.number))
-  )
-    return;
+  const isSeen = seen && seen[0] === stamp.mount && seen[1] >= stamp.number;
+  if (!handle || selected === host.taken || (stamp.number && !isSeen)) return;
   host.taken = selected;
-  handle.select(
-    selected ? ofBase64(selected) : new Uint8Array(Math.ceil(handle.stage.rows.count / 8)),
-  );
+  handle.select(selected ? ofBase64(selected) : []);
 }

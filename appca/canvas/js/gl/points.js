@@ -79,13 +79,11 @@ export function drawsOf(gpu, look, placed, budget) {
 /** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart?: boolean}} Ground `apart`: no other card lies over it */
 
 /** The ground of a panel. @param {Placed} spot @returns {Ground} */
-export const groundOf = (spot) => ({
-  card: spot.card,
-  plot: spot.plot,
-  zero: spot.part.layout.kind === 'map' || spot.panel.other ? [-9, -9] : pointToPage(spot, 0, 0),
-  focus: false,
-  strength: spot.strength,
-});
+export function groundOf(spot) {
+  const { card, plot, strength, part, panel } = spot;
+  const bare = part.layout.kind === 'map' || panel.other;
+  return { card, plot, zero: bare ? [-9, -9] : pointToPage(spot, 0, 0), focus: false, strength };
+}
 
 /** Edges and axes are shaded; the area between is cleared to its colour, the cheapest way to fill. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
 export function drawGrounds(gpu, grounds, theme, look, view) {

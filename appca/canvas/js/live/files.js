@@ -153,9 +153,7 @@ async function readImages(files) {
   const [{ width: w, height: h }] = drawn;
   const odd = drawn.findIndex(({ width, height }) => width !== w || height !== h);
   if (odd > 0) refuse(files[odd].name, 'its shape differs from the first image’s.');
-  const isGrey = drawn.every(({ data }) =>
-    data.every((v, at) => at % 4 > 2 || v === data[at & ~3]),
-  );
+  const isGrey = drawn.every(({ data }) => data.every((v, i) => i % 4 > 2 || v === data[i & ~3]));
   const [n, channels] = [files.length, isGrey ? 1 : 3];
   const d = h * w * channels;
   const values = new Uint8Array(n * d);

@@ -37,9 +37,7 @@ function quantity(values, title, { ramp, missing }) {
   const [low, high] = limits;
   const last = ramp.length - 1;
   const step = last / (high - low || 1);
-  const codes = Uint8Array.from(values, (value) =>
-    Math.round(clamp((value - low) * step, 0, last)),
-  );
+  const codes = Uint8Array.from(values, (v) => Math.round(clamp((v - low) * step, 0, last)));
   const colouring = { kind: 'quantity', title, names: [], table: [...ramp, missing], limits };
   return { codes, colouring };
 }
@@ -220,9 +218,7 @@ function triangle({ n, K, L, slots, values, rows }) {
   for (const row of rows.subarray(0, most))
     for (let a = row * L, end = a + L; a < end; a += 1)
       for (let b = a + 1; b < end; b += 1) counts[slots[a] * K + slots[b]] += 1;
-  const ranges = Array.from({ length: K }, (_, k) =>
-    tails(values.filter((__, at) => slots[at] === k)),
-  );
+  const ranges = [...Array(K).keys()].map((k) => tails(values.filter((_, at) => slots[at] === k)));
   const used = [...counts.keys()].filter((code) => counts[code]);
   const panels = used.map((code) => {
     const [a, b] = [Math.floor(code / K), code % K];

@@ -159,9 +159,7 @@ function sentences(meta, [view, beside]) {
     return [`All ${many} at their places`, 'Horizontal slices, the lowest first.'];
   if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
   const mixed = active === null || active >= components.length;
-  const uses = mixed
-    ? `Each ${row} uses some of ${components.length} components`
-    : `Each ${row} uses ${active} of ${components.length} components`;
+  const uses = `Each ${row} uses ${mixed ? 'some' : active} of ${components.length} components`;
   const [a, b] = components.map(({ number }) => number);
   const paired = `Panel {${a},${b}} holds the ${many} that use both ${a} and ${b}.`;
   if ((kind === 'triangle' || layout === 'pairs') && (mixed || active > 2)) return [uses, paired];

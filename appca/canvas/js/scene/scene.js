@@ -5,13 +5,7 @@ import { rgb } from '../theme.js';
 import { addOther, buildLayout, gatheredOf } from './layouts.js';
 import { componentName } from './names.js';
 
-const KINDS = {
-  f4: Float32Array,
-  i2: Int16Array,
-  u1: Uint8Array,
-  u2: Uint16Array,
-  u4: Uint32Array,
-};
+const KIND = { f4: Float32Array, i2: Int16Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
 
 export class Scene {
   /** @param {Input} input */
@@ -56,7 +50,7 @@ export class Scene {
   array(name, kind) {
     return this.once(name, async () => {
       const buffer = await this.input.buffers[name]();
-      return new KINDS[/** @type {keyof typeof KINDS} */ (kind.replace(/^[<|>]/, ''))](buffer);
+      return new KIND[/** @type {keyof typeof KIND} */ (kind)](buffer);
     });
   }
 
@@ -144,9 +138,7 @@ export const colouringBy = (meta, some) =>
 /** The components that rows are coloured by: none, one or two. @param {Meta} meta @param {string} name */
 export function colouredBy(meta, name) {
   const numbers = COMPUTED.exec(name)?.slice(1).filter(Boolean) ?? [];
-  const by = numbers.map((digits) =>
-    meta.components.findIndex(({ number }) => `${number}` === digits),
-  );
+  const by = numbers.map((one) => meta.components.findIndex(({ number }) => `${number}` === one));
   return by.includes(-1) ? [] : by;
 }
 

@@ -35,10 +35,8 @@ export function drawNames(stage) {
     const tour = stage.tour?.hides(spot) ? stage.tour.title(meta) : null;
     if (card.w < 44 || (open && !tour)) continue; // the bar above names the open panel
     const { length } = panel.name;
-    const small = Math.min(
-      clamp(card.w * (length > 6 ? 0.128 : 0.142), 9, 13),
-      Math.max(9, (1.55 * card.w) / length),
-    );
+    const usual = clamp(card.w * (length > 6 ? 0.128 : 0.142), 9, 13);
+    const small = Math.min(usual, Math.max(9, (1.55 * card.w) / length));
     const size = open ? 15 : part.inset ? 13 : small;
     const top = card.y + (open ? 10 : clamp((header(card.h) - size) / 2, 1.5, 7));
     if (top < view.rect.y - 20) continue;
