@@ -67,7 +67,7 @@ def test_every_row_is_drawn_in_its_colour_with_images_and_panels_are_listed(page
     assert page.evaluate("checks.coloursDrawn()") > 20
     page.wait_for_function("Number(canvas.stage.root.dataset.thumbnails) > 20")
     page.wait_for_function("document.querySelectorAll('.appca-hidden tbody tr').length === 10")
-    first = page.locator("table.appca-hidden tbody tr").first
+    first = page.locator(".appca-hidden tbody tr").first
     full = page.evaluate("Math.max(...canvas.stage.views[0].layout.panels.map((p) => p.count))")
     assert first.locator("td").nth(2).text_content() == str(full)
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,34 +22,36 @@ def planted(n: int, d: int, K: int, L: int) -> np.ndarray:
     return (z * rng.standard_normal((n, K))) @ W.T + 0.3 * rng.standard_normal((n, d)) + 5.0
 
 
+@cache
 def data_sets() -> list[tuple[np.ndarray, int, int, str]]:
     digits, iris = datasets.load_digits().data / 16, datasets.load_iris().data
     raw = datasets.load_wine().data, datasets.load_breast_cancer().data
     wine, cancer = ((X - X.mean(axis=0)) / X.std(axis=0) for X in raw)
-    return [
-        *((digits[:200], 8, 3, "shared"), (digits[:150], 5, 4, "component")),
-        *((wine, 5, 2, "shared"), (iris, 3, 2, "component"), (iris, 3, 3, "component")),
-        *((cancer[:200], 6, 2, "shared"), (cancer[-150:], 7, 1, "component")),
-        *((planted(300, 20, 6, 2), 6, 2, "shared"), (planted(60, 150, 5, 2), 5, 2, "shared")),
+    return [  # the default run takes the first and the sixth
+        *((planted(60, 150, 5, 2), 5, 2, "shared"), (digits[:200], 8, 3, "shared")),
+        *((digits[:150], 5, 4, "component"), (wine, 5, 2, "shared"), (iris, 3, 3, "component")),
+        *((iris, 3, 2, "component"), (cancer[:200], 6, 2, "shared")),
+        *((cancer[-150:], 7, 1, "component"), (planted(300, 20, 6, 2), 6, 2, "shared")),
         (planted(200, 30, 12, 5) * 1e3, 12, 5, "shared"),
     ]
 
 
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("case", range(10))
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
-def test_the_page_fits_as_the_estimators_do(tmp_path):
-    asked, known = [], []
-    for X, K, L, latent in data_sets():
-        V = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:K]
-        W = V.T @ climb.quartimax(np.random.default_rng(0), (X - X.mean(axis=0)) @ V.T)
-        model = AdaptivePPCA(K, L, latent_variance=latent, random_state=0)
-        best = model.fit(X).score_samples(X).sum()
-        known.append((model.set_params(init=W.T).fit(X).score_samples(X), model.components_, best))
-        facts = {"n": len(X), "d": X.shape[1], "K": K, "L": L, "latent": latent}
-        asked.append(facts | {"X": X.ravel().tolist(), "W": W.ravel().tolist()})
-    (file := tmp_path / "fits.json").write_text(json.dumps(asked))
+def test_the_page_fits_as_the_estimators_do(tmp_path, case):
+    X, K, L, latent = data_sets()[case]
+    V = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:K]
+    W = V.T @ climb.quartimax(np.random.default_rng(0), (X - X.mean(axis=0)) @ V.T)
+    model = AdaptivePPCA(K, L, latent_variance=latent, random_state=0)
+    best = model.fit(X).score_samples(X).sum()
+    values = model.set_params(init=W.T).fit(X).score_samples(X)
+    facts = {"n": len(X), "d": X.shape[1], "K": K, "L": L, "latent": latent}
+    asked = facts | {"X": X.ravel().tolist(), "W": W.ravel().tolist()}
+    (file := tmp_path / "fit.json").write_text(json.dumps(asked))
     made = subprocess.run([NODE, SCRIPT, file], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
-    for (values, components, best), fit in zip(known, json.loads(made.stdout), strict=True):
-        np.testing.assert_allclose(fit["values"], values, rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(fit["components"], components.ravel(), atol=1e-5)
-        assert fit["best"] >= best - 0.02 * len(values)
+    fit = json.loads(made.stdout)
+    np.testing.assert_allclose(fit["values"], values, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(fit["components"], model.components_.ravel(), atol=1e-5)
+    assert fit["best"] >= best - 0.02 * len(X)

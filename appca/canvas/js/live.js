@@ -1,6 +1,6 @@
 /** aPPCA in one page: the canvas, with fits that a worker makes of the digits inside or of dropped files. */
 
-import { mount } from './mount.js';
+import { mountAlone } from './mount.js';
 import { buildHead } from './parts/bar.js';
 import { button, element, mapped, ofBase64 } from './parts/dom.js';
 
@@ -8,7 +8,6 @@ const textOf = (/** @type {string} */ id) => document.getElementById(id)?.textCo
 const script = new Blob([textOf('worker')], { type: 'text/javascript' });
 const worker = new Worker(URL.createObjectURL(script));
 const { values, look, ...digits } = JSON.parse(textOf('data'));
-const dark = matchMedia('(prefers-color-scheme: dark)');
 
 const size = { k: 4, l: 2, latent: 'shared' };
 /** @type {any} */ let rows = { most: 4 }; // the part of scenes that no fit changes
@@ -25,9 +24,6 @@ const ask = (kind, question) =>
   });
 
 const status = element('output', 'appca-count live-status', { 'aria-live': 'polite' });
-
-/** @returns {'light' | 'dark'} */
-const theme = () => (document.documentElement.dataset.theme = dark.matches ? 'dark' : 'light');
 
 /** @param {Partial<typeof size>} change @param {boolean} [moving] */
 function want(change, moving = false) {
@@ -71,13 +67,8 @@ async function draw() {
       await canvas.update({ ...input, options: { layout, came } });
     } else {
       canvas?.destroy();
-      const place = /** @type {HTMLElement} */ (document.getElementById('canvas'));
-      const options = { theme: theme() };
-      canvas = mount(place, { ...input, options }, { onSelect: () => head.follow() });
-      Object.assign(window, { appca: canvas });
+      canvas = mountAlone(input, head);
       await canvas.ready;
-      canvas.stage.settled.push(head.follow);
-      document.documentElement.dataset.ready = 'yes';
     }
     head.follow();
   }
@@ -146,8 +137,6 @@ addEventListener('drop', (event) => {
   event.preventDefault();
   read(event.dataTransfer?.files);
 });
-dark.addEventListener('change', () => canvas?.update({ options: { theme: theme() } }));
-theme();
 const data = { ...digits, values: ofBase64(values) };
 worker.postMessage({ kind: 'look', look });
 worker.postMessage({ kind: 'open', data, size });

@@ -276,11 +276,9 @@ export class Tour {
     if (!this.stagePanel || !this.made) return;
     const { gpu, sheets, theme } = stage;
     const { array } = this.made;
-    const { x, y } = frameAt(this.a.axes, this.b.axes, this.t);
-    const fade = /** @type {[number, number]} of rows of each panel */ ([
-      1 - Math.max(0, this.t - 0.6) / 0.4,
-      Math.min(1, this.t / 0.4),
-    ]);
+    const { t } = this;
+    const { x, y } = frameAt(this.a.axes, this.b.axes, t);
+    const fade = [1 - Math.max(0, t - 0.6) / 0.4, Math.min(1, t / 0.4)]; // of rows of each panel
     const source = { x, y, mode: 2, fade };
     const [base, counts] = [stage.panels - 1, [this.rows.length]];
     drawPoints(gpu, look, { ...source, array, base, firsts: [0], counts });
@@ -295,7 +293,7 @@ export class Tour {
   chooseImages({ scene }) {
     /** @type {import('./gl/points.js').Picture[]} */ const wanted = [];
     /** @type {number[][]} */ const taken = [];
-    const stops = [0, 0.5, 1].map((t) => {
+    const stops = [0, 0.5, 1].flatMap((t) => {
       const [x0, x1, y0, y1] = this.rangeAt(t);
       const { x, y } = frameAt(this.a.axes, this.b.axes, t);
       return [
@@ -308,9 +306,9 @@ export class Tour {
       const i = n % 2 && second > 0 ? second + (n >> 1) : n >> 1;
       if (i >= this.rows.length) continue;
       const raw = [...this.raw.subarray(4 * i, 4 * i + 4)];
-      const at = stops
-        .flat()
-        .map(({ axis, low, wide }) => axis.reduce((sum, c, k) => sum + c * raw[k], -low) / wide);
+      const at = stops.map(
+        ({ axis, low, wide }) => axis.reduce((sum, c, k) => sum + c * raw[k], -low) / wide,
+      );
       const clashes = (/** @type {number[]} */ other) =>
         [0, 2, 4].some(
           (k) => Math.abs(other[k] - at[k]) <= 0.05 && Math.abs(other[k + 1] - at[k + 1]) <= 0.075,

@@ -65,9 +65,8 @@ async function change(stage, actions, scene, [layout, beside]) {
       `The new scene has ${rows} rows and the picture ${stage.rows.count}; mount it again.`,
     );
   const names = Object.values(opening(meta, { layout, beside })).filter(Boolean);
-  const made = await Promise.all(
-    names.map((name) => makeView({ scene, meta, options: stage.options }, name)),
-  );
+  const next = { scene, meta, options: stage.options };
+  const made = await Promise.all(names.map((name) => makeView(next, name)));
   if (!colouredBy(meta, stage.colouringName).length) {
     if (!(stage.colouringName in meta.colourings))
       [stage.options.colouring] = Object.keys(meta.colourings);
@@ -185,20 +184,15 @@ export function mount(element, input, callbacks = {}) {
     show: (name) => show(stage, actions, name),
     /** @param {string} layout @param {number} [view] */
     morph: (layout, view = 0) => actions.morph(stage.views[view], layout),
-    /** @param {string | number} from @param {string | number} to @param {number} [t] where to stop; without it the turn plays */
+    /** @param {number} from panel @param {number} to @param {number} [t] where to stop; without it the turn plays */
     tour: (from, to, t) => {
       const [view] = stage.views;
-      const [a, b] = [from, to].map((panel) =>
-        typeof panel === 'number'
-          ? panel
-          : view.layout.panels.findIndex(({ name }) => name === panel),
-      );
-      if (view.opened?.panel !== a && stage.tour?.a.index !== a) {
-        actions.open(view, a);
+      if (view.opened?.panel !== from && stage.tour?.a.index !== from) {
+        actions.open(view, from);
         view.shift = 1;
         stage.tweens.stop('shift');
       }
-      actions.tour(view, b, t);
+      actions.tour(view, to, t);
     },
     /** @param {Uint8Array | Iterable<number>} rows packed bits or row numbers */
     select: (rows) => {
@@ -217,6 +211,28 @@ export function mount(element, input, callbacks = {}) {
       element.classList.remove('appca-explorer');
     },
   };
+}
+
+/** Mount the picture of a page by itself, in the theme of the browser. @param {Input} input @param {{follow: () => void}} head its controls */
+export function mountAlone(input, head) {
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const { dataset } = document.documentElement;
+  const themed = () => {
+    /** @type {'light' | 'dark'} */ const theme = dark.matches ? 'dark' : 'light';
+    dataset.theme = theme;
+    return { theme };
+  };
+  const place = /** @type {HTMLElement} */ (document.getElementById('canvas'));
+  const options = { ...input.options, ...themed() };
+  const made = mount(place, { ...input, options }, { onSelect: () => head.follow() });
+  Object.assign(window, { appca: made });
+  dark.addEventListener('change', () => made.update({ options: themed() }));
+  made.ready.then(() => {
+    made.stage.settled.push(head.follow);
+    head.follow();
+    dataset.ready = 'yes';
+  });
+  return made;
 }
 
 /** Draw the current lasso or box. @param {Stage} stage @param {[number, number][]} path */

@@ -1,6 +1,6 @@
 /** The canvas as a self-contained page. */
 
-import { mount } from './mount.js';
+import { mountAlone } from './mount.js';
 import { buildHead } from './parts/bar.js';
 import { mapped, ofBase64 } from './parts/dom.js';
 
@@ -60,12 +60,6 @@ async function inputOf({ packed, sheets }, { meta, buffers, components }) {
 /** @param {Content} content */
 async function open(content) {
   const { fits, colouring } = content;
-  const dark = matchMedia('(prefers-color-scheme: dark)');
-  const theme = () => {
-    /** @type {'light' | 'dark'} */ const ground = dark.matches ? 'dark' : 'light';
-    document.documentElement.dataset.theme = ground;
-    return ground;
-  };
   let shown = Math.floor(fits.length / 2);
   let wanted = shown;
   let moving = false;
@@ -88,18 +82,9 @@ async function open(content) {
     () => (fits.length > 1 ? sizesOf(fits, wanted) : undefined),
   );
   const input = await inputOf(content, fits[shown]);
-  const canvas = mount(
-    /** @type {HTMLElement} */ (document.getElementById('canvas')),
-    { ...input, options: { colouring, theme: theme() } },
-    { onSelect: () => head.follow() },
-  );
-  Object.assign(window, { appca: canvas });
-  dark.addEventListener('change', () => canvas.update({ options: { theme: theme() } }));
+  const canvas = mountAlone({ ...input, options: { colouring } }, head);
   await canvas.ready;
   document.querySelector('header')?.append(head.box);
-  canvas.stage.settled.push(head.follow);
-  head.follow();
-  document.documentElement.dataset.ready = 'yes';
 }
 
 open(JSON.parse(document.getElementById('data')?.textContent ?? ''));

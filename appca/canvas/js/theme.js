@@ -30,9 +30,7 @@ const SHAPES = ['circle', 'diamond', 'square', 'cross', 'triangle-up'];
 
 /** @param {string} hex @returns {[number, number, number]} 0..1 */
 export function rgb(hex) {
-  return /** @type {[number, number, number]} */ (
-    [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255)
-  );
+  return /** @type {any} */ ([1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255));
 }
 
 /** Colours of all codes as lines of 256 texels, with the shape as their last byte: codes above the table and "missing" are grey. @param {Colouring | undefined} colouring @param {boolean} dark */

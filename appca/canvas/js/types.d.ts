@@ -170,14 +170,6 @@ interface Look {
   grey: string;
 }
 
-/** Points of one layout: firsts and counts in its buffer. */
-interface Job {
-  layout: Layout;
-  base: number; // of its panels in the table
-  firsts: number[]; counts: number[];
-  fulls: number[]; // where nothing is left out
-}
-
 /** With rows whose images stand beside the first line, at a share of the plot. */
 interface Label {
   key: number; layout: Layout; revision: number; u: number; v: number;

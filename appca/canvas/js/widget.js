@@ -22,20 +22,17 @@ async function render({ model, el }) {
   const head = buildHead(() => handle);
   box.append(head.box, picture);
   box.dataset.theme = options.theme;
-  const handle = mount(
-    picture,
-    { ...inputOf(model), options },
-    {
-      onSelect: (bits) => {
-        head.follow();
-        byHand = true;
-        model.set('selection', new DataView(bits.slice().buffer));
-        model.save_changes();
-        byHand = false;
-      },
-      project: async (rows) => new Float32Array(await answered(model, rows)),
+  const input = { ...inputOf(model), options };
+  const handle = mount(picture, input, {
+    onSelect: (bits) => {
+      head.follow();
+      byHand = true;
+      model.set('selection', new DataView(bits.slice().buffer));
+      model.save_changes();
+      byHand = false;
     },
-  );
+    project: async (rows) => new Float32Array(await answered(model, rows)),
+  });
   const select = () => {
     if (byHand) return;
     handle.select(bytesOf(model.get('selection')));
@@ -71,10 +68,7 @@ function inputOf(model) {
     new Blob([bytesOf(view)], { type: 'image/png' });
   return {
     meta,
-    buffers: mapped(
-      buffers,
-      (/** @type {DataView<ArrayBuffer>} */ view) => async () => bytesOf(view).buffer,
-    ),
+    buffers: mapped(buffers, (/** @type {any} */ view) => async () => bytesOf(view).buffer),
     sheets: {
       tile: async (number) => png(sheets[number]),
       components: components && (async () => png(components)),
@@ -90,11 +84,8 @@ const bytesOf = ({ buffer, byteOffset, byteLength }) =>
 function answered(model, rows) {
   const question = (asked += 1);
   return new Promise((resolve) => {
-    const hear = (
-      /** @type {{answer?: number}} */ content,
-      /** @type {DataView<ArrayBuffer>[]} */ [scores],
-    ) => {
-      if (content.answer !== question) return;
+    const hear = (/** @type {any} */ { answer }, /** @type {any} */ [scores]) => {
+      if (answer !== question) return;
       model.off('msg:custom', hear);
       resolve(bytesOf(scores).buffer);
     };
@@ -105,9 +96,7 @@ function answered(model, rows) {
 
 /** Whether the notebook around an element is dark, by the first background that is not transparent. @param {Element} element @returns {Ground} */
 function themeOf(element) {
-  const pixel = /** @type {OffscreenCanvasRenderingContext2D} */ (
-    new OffscreenCanvas(1, 1).getContext('2d')
-  );
+  /** @type {any} */ const pixel = new OffscreenCanvas(1, 1).getContext('2d');
   for (let node = /** @type {any} */ (element); node; node = node.parentNode ?? node.host) {
     if (!(node instanceof Element)) continue;
     pixel.clearRect(0, 0, 1, 1);

@@ -62,10 +62,8 @@ function listen(parent) {
     if (event.target.type !== 'file' || instance.busy) return;
     if (!event.target.closest(OPENER)) return keepSmall(event, event.target.files);
     event.stopImmediatePropagation();
-    const files = [...event.target.files].map((file) => ({
-      name: file.webkitRelativePath || file.name,
-      file,
-    }));
+    const named = (file) => ({ name: file.webkitRelativePath || file.name, file });
+    const files = [...event.target.files].map(named);
     event.target.value = '';
     open(async () => files);
   };

@@ -2,7 +2,7 @@
 
 import { mount } from '../../canvas/js/mount.js';
 import { buildControls } from '../../canvas/js/parts/bar.js';
-import { element, join, mapped, ofBase64, toBase64 } from '../../canvas/js/parts/dom.js';
+import { element, mapped, ofBase64, toBase64 } from '../../canvas/js/parts/dom.js';
 import { isDark } from '../../canvas/js/theme.js';
 
 /**   @typedef {{key: string}} Holder  */
@@ -10,8 +10,10 @@ import { isDark } from '../../canvas/js/theme.js';
 /** Fetch what a scene is made of when it is first needed, and some of its buffers, with the components' pictures, together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} names @returns {Promise<Input>} */
 async function inputOf(scene, holder, names) {
   const get = (/** @type {string} */ name) => fetched(`${scene.at}${name}`, holder);
-  const buffer = async (/** @type {string[]} */ shards) =>
-    join(await Promise.all(shards.map(async (shard) => (await get(shard)).arrayBuffer())));
+  const buffer = async (/** @type {string[]} */ shards) => {
+    const parts = await Promise.all(shards.map(async (shard) => (await get(shard)).arrayBuffer()));
+    return parts.length > 1 ? new Blob(parts).arrayBuffer() : parts[0];
+  };
   const picture = async (/** @type {string} */ name) => (await get(name)).blob();
   /** @template T @param {boolean} now @param {() => Promise<T>} ask */
   const once = (now, ask) => {
@@ -170,13 +172,9 @@ const needed = ({ handle }) => [
 /** @param {Host} host @param {Message} data */
 async function follow(host, data) {
   const { scene } = data;
-  const told = {
-    panels: undefined,
-    compact: undefined,
-    came: undefined,
-    ...data.options,
-    theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light'),
-  };
+  const unsaid = { panels: undefined, compact: undefined, came: undefined };
+  const theme = /** @type {'light' | 'dark'} */ (isDark(host.parent) ? 'dark' : 'light');
+  const told = { ...unsaid, ...data.options, theme };
   const options = { ...told };
   for (const name of /** @type {const} */ (['colouring', 'beside']))
     if (host.handle && told[name] === host.told?.[name]) delete options[name]; // a hand may have chosen another since
@@ -252,14 +250,8 @@ function acts() {
 /** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host `taken`: the selection that the page has told last, until a hand makes another @param {Message} data */
 function take(host, { selected, seen }) {
   const { stamp, handle } = host;
-  if (
-    !handle ||
-    selected === host.taken ||
-    (stamp.number && !(seen && seen[0] === stamp.mount && seen[1] >= stamp.number))
-  )
-    return;
+  const isSeen = seen && seen[0] === stamp.mount && seen[1] >= stamp.number;
+  if (!handle || selected === host.taken || (stamp.number && !isSeen)) return;
   host.taken = selected;
-  handle.select(
-    selected ? ofBase64(selected) : new Uint8Array(Math.ceil(handle.stage.rows.count / 8)),
-  );
+  handle.select(selected ? ofBase64(selected) : []);
 }

@@ -15,7 +15,7 @@
  */
 
 import { clamp } from '../../canvas/js/layout/geometry.js';
-import { button, element, font, ofBase64, write } from '../../canvas/js/parts/dom.js';
+import { button, element, font, ofBase64, trace, write } from '../../canvas/js/parts/dom.js';
 import { signed, ticks } from '../../canvas/js/scene/names.js';
 import { THEMES, isDark } from '../../canvas/js/theme.js';
 
@@ -164,13 +164,12 @@ function build(root, data, hand, dark) {
     const x = (/** @type {number} */ z) => PAD * (0.5 + z / reach[a] / EDGE / 2);
     const y = (/** @type {number} */ z) => PAD * (0.5 - z / reach[b] / EDGE / 2);
     pen.scale(ratio, ratio);
-    pen.strokeStyle = theme.axis;
-    pen.beginPath();
-    pen.moveTo(x(0), 0);
-    pen.lineTo(x(0), PAD);
-    pen.moveTo(0, y(0));
-    pen.lineTo(PAD, y(0));
-    pen.stroke();
+    trace(pen, { colour: theme.axis }, () => {
+      pen.moveTo(x(0), 0);
+      pen.lineTo(x(0), PAD);
+      pen.moveTo(0, y(0));
+      pen.lineTo(PAD, y(0));
+    });
     hand.pair.forEach((k, up) => {
       const { values, digits } = ticks(-reach[k], reach[k], 6);
       const style = { style: font(11.5), colour: theme.faint };
@@ -191,13 +190,8 @@ function build(root, data, hand, dark) {
       pen.fillRect(x(p) - 1.5, y(q) - 1.5, 3, 3);
     }
     pen.globalAlpha = 1;
-    pen.beginPath();
-    pen.arc(x(hand.z[a]), y(hand.z[b]), 8, 0, 7);
-    pen.fillStyle = theme.primary;
-    pen.fill();
-    pen.lineWidth = 2.5;
-    pen.strokeStyle = theme.panel;
-    pen.stroke();
+    const look = { colour: theme.panel, width: 2.5, fill: theme.primary };
+    trace(pen, look, () => pen.arc(x(hand.z[a]), y(hand.z[b]), 8, 0, 7));
   }
   draw();
 }

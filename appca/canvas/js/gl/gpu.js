@@ -5,13 +5,8 @@ import { paletteBytes } from '../theme.js';
 /** @typedef {WebGL2RenderingContext} GL */
 /** @typedef {ReturnType<typeof program>} Program */
 
-/** Setters of uniforms by the type of their numbers; all other types are integers. @type {Record<number, string>} */
-const SETTERS = {
-  0x1406: 'uniform1fv',
-  0x8b50: 'uniform2fv',
-  0x8b51: 'uniform3fv',
-  0x8b52: 'uniform4fv',
-};
+/** How many floats a uniform of this type has; all others are whole. @type {Record<number, number>} */
+const FLOATS = { 0x1406: 1, 0x8b50: 2, 0x8b51: 3, 0x8b52: 4 };
 
 /** @param {GL} gl @param {string[]} sources of its vertex and fragment shader */
 function program(gl, sources) {
@@ -33,7 +28,7 @@ function program(gl, sources) {
   for (let i = 0; i < (gl.getProgramParameter(made, gl.ACTIVE_UNIFORMS) ?? 0); i += 1) {
     const { name, type } = /** @type {WebGLActiveInfo} */ (gl.getActiveUniform(made, i));
     const at = gl.getUniformLocation(made, name);
-    const set = SETTERS[type] ?? 'uniform1iv';
+    const set = FLOATS[type] ? `uniform${FLOATS[type]}fv` : 'uniform1iv';
     uniforms[name] = (value) => /** @type {any} */ (gl)[set](at, value);
   }
   /** Draw with this program and these uniforms. @param {Record<string, number | number[]>} values */

@@ -6,7 +6,7 @@ import { HIDDEN } from '../scene/rows.js';
 import { rgb } from '../theme.js';
 import { bind, texture, vertices } from './gpu.js';
 
-/** @typedef {{x?: number[], y?: number[], mode?: number, t?: number, fade?: [number, number]}} Source how raw numbers become places */
+/** @typedef {{x?: number[], y?: number[], mode?: number, t?: number, fade?: number[]}} Source how raw numbers become places */
 /** @typedef {Source & {array: WebGLVertexArrayObject, base: number, firsts: number[], counts: number[], passes?: number[]}} Draw points of one layout, whose panels begin at `base` of the table */
 
 /** Set the common uniforms of points and images, and `more`. @param {Gpu} gpu @param {import('./gpu.js').Program} program @param {Look} look @param {Source} source @param {Record<string, number | number[]>} more */
@@ -79,13 +79,11 @@ export function drawsOf(gpu, look, placed, budget) {
 /** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart?: boolean}} Ground `apart`: no other card lies over it */
 
 /** Return the background of a panel. @param {Placed} spot @returns {Ground} */
-export const groundOf = (spot) => ({
-  card: spot.card,
-  plot: spot.plot,
-  zero: spot.part.layout.kind === 'map' || spot.panel.other ? [-9, -9] : pointToPage(spot, 0, 0),
-  focus: false,
-  strength: spot.strength,
-});
+export function groundOf(spot) {
+  const { card, plot, strength, part, panel } = spot;
+  const bare = part.layout.kind === 'map' || panel.other;
+  return { card, plot, zero: bare ? [-9, -9] : pointToPage(spot, 0, 0), focus: false, strength };
+}
 
 /** Shade edges and axes; clear the area between to its colour, which is the fastest way to fill. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
 export function drawGrounds(gpu, grounds, theme, look, view) {
@@ -213,11 +211,7 @@ export class Layer {
     this.into(() => {
       while (left > 0 && queue.length) {
         const { firsts, counts } = queue[0];
-        /** @type {Draw & {firsts: number[]}} */ const part = {
-          ...queue[0],
-          firsts: [],
-          counts: [],
-        };
+        /** @type {Draw} */ const part = { ...queue[0], firsts: [], counts: [] };
         for (; left > 0 && firsts.length; left -= part.counts.at(-1) ?? 0) {
           const count = Math.min(counts[0], Math.max(1, Math.round(left)));
           part.firsts.push(firsts[0]);
@@ -254,14 +248,8 @@ export class Layer {
     const [kx, ky] = [from.w / to.w, from.h / to.h];
     const scale = [kx / gl.drawingBufferWidth, ky / gl.drawingBufferHeight];
     const shift = [(from.x - to.x * kx) / width, 1 - ky + (to.y * ky - from.y) / height];
-    const uTo = [to.x, to.y, to.w, to.h];
-    blit({
-      uLayer: 0,
-      uStrength: strength,
-      uCarry: [...scale, ...shift],
-      uTo,
-      uView: [width, height],
-    });
+    const places = { uCarry: [...scale, ...shift], uTo: [to.x, to.y, to.w, to.h] };
+    blit({ ...places, uLayer: 0, uStrength: strength, uView: [width, height] });
     gl.bindVertexArray(made.array);
     gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, placed.length);
     made.free();

@@ -61,9 +61,7 @@ function markIn({ x, y, w, h, mask }, { part, panel: { start, count }, plot, ran
   if (x0 > x1 || y0 > y1) return;
   const [low, high] = [Math.ceil((x0 - left) / kx), Math.floor((x1 - left) / kx)];
   const [under, over] = [Math.ceil((bottom - y1) / ky), Math.floor((bottom - y0) / ky)];
-  const [kx1, ky1, ox1, oy1] = [kx, ky, left, bottom].map((value) =>
-    Math.round(value * 2 ** SHIFT),
-  );
+  const [kx1, ky1, ox1, oy1] = [kx, ky, left, bottom].map((px) => Math.round(px * 2 ** SHIFT));
   for (let at = 2 * start, end = at + 2 * count; at < end; at += 2) {
     const px = xy[at];
     if (px < low || px > high) continue;

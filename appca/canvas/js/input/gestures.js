@@ -237,7 +237,7 @@ const AFTER = 200; // ms until the table is updated, after the picture
 
 /** Create texts for screen readers: events, and a table of the panels. @param {Stage} stage @param {Actions} actions */
 export function buildSpoken(stage, actions) {
-  const live = element('div', 'appca-live appca-hidden', { 'aria-live': 'polite' });
+  const live = element('div', 'appca-live', { 'aria-live': 'polite' });
   const caption = element('caption', '');
   const body = element('tbody', '');
   const line = (/** @type {'td' | 'th'} */ tag, /** @type {string[]} */ texts) => {
@@ -245,7 +245,8 @@ export function buildSpoken(stage, actions) {
     return element('tr', '', {}, ...texts.map((text) => element(tag, '', look, text)));
   };
   const head = element('thead', '', {}, line('th', ['Panel', 'Components', 'Rows', 'Share']));
-  stage.root.append(live, element('table', 'appca-hidden', {}, caption, head, body));
+  const table = element('table', '', {}, caption, head, body);
+  stage.root.append(element('div', 'appca-hidden', {}, live, table)); // a caption is not cut by its table
   actions.say = (text) => (live.textContent = text);
   /** @type {Layout | null} */ let shown = null;
   let timer = 0;
@@ -380,9 +381,8 @@ function listenWhileHeld(stage, actions, go, key) {
   if (step && near.length) {
     const next = at < 0 && step < 0 ? near.length - 1 : (at + step + near.length) % near.length;
     stage.chosen = near[next];
-    actions.say(
-      `Row ${rowNumber(stage.meta, stage.chosen)}, ${next + 1} of the ${near.length} nearest`,
-    );
+    const number = rowNumber(stage.meta, stage.chosen);
+    actions.say(`Row ${number}, ${next + 1} of the ${near.length} nearest`);
     stage.schedule();
   } else if (key === 'Enter' && at >= 0) go({ row: stage.chosen });
   else if (key === 'n' && near.length) actions.select([stage.held, ...near]);

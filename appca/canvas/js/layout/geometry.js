@@ -133,10 +133,8 @@ function squared([x0, x1, y0, y1], plot) {
 /** Return the size and opacity of points by their mean distance: one smooth curve for every view. @param {number} points @param {number} area pixels */
 export function density(points, area) {
   const apart = Math.sqrt(area / Math.max(1, points));
-  return {
-    size: 1.5 + 4.3 * (1 - Math.exp(-apart / 16)),
-    alpha: 0.22 + 0.56 * (1 - Math.exp(-apart / 2.1)),
-  };
+  const size = 1.5 + 4.3 * (1 - Math.exp(-apart / 16));
+  return { size, alpha: 0.22 + 0.56 * (1 - Math.exp(-apart / 2.1)) };
 }
 
 /** Return the scale from raw numbers u and v to pixels: left + u kx and bottom − v ky. @param {{plot: Rect, range: Bounds}} spot */

@@ -596,13 +596,11 @@ export function describe(state, rows, L) {
 
 /** A fit with the numbers and signs of components that it has in common with the one before, the others by variance. @param {FitState} state @param {Described} said @param {FitState | null} before as it was shown */
 export function arranged(state, said, before) {
-  const { W } = state;
-  const K = said.K;
+  const { W, shift, latent } = state;
+  const { K, inclusion, active, variance, scores } = said;
   const many = before?.latent.length ?? 0;
   const cosine = before ? product(transpose(W, K), before.W, W.length / K, many) : W;
-  const numbers = Array.from(said.variance.keys()).sort(
-    (a, b) => said.variance[b] - said.variance[a],
-  );
+  const numbers = [...variance.keys()].sort((a, b) => variance[b] - variance[a]);
   const there = numbers.map((_, k) =>
     // of orthonormal directions one at most is so close
     cosine.subarray(k * many, (k + 1) * many).findIndex((value) => Math.abs(value) >= MATCHED),
@@ -622,12 +620,7 @@ export function arranged(state, said, before) {
       (signed ? signs[order[at % K]] : 1) * A[at - (at % K) + order[at % K]];
     return /** @type {any} */ (A.map(one));
   };
-  const { inclusion, active, variance, scores } = said;
-  const turned = {
-    W: moved(W, true),
-    shift: moved(state.shift, true),
-    latent: moved(state.latent),
-  };
+  const turned = { W: moved(W, true), shift: moved(shift, true), latent: moved(latent) };
   const kept = { inclusion: moved(inclusion), active: moved(active), variance: moved(variance) };
   return {
     state: { ...state, ...turned },

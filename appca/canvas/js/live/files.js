@@ -153,29 +153,19 @@ async function readImages(files) {
   const [{ width: w, height: h }] = drawn;
   const odd = drawn.findIndex(({ width, height }) => width !== w || height !== h);
   if (odd > 0) refuse(files[odd].name, 'its shape differs from the first image’s.');
-  const isGrey = drawn.every(({ data }) =>
-    data.every((v, at) => at % 4 > 2 || v === data[at & ~3]),
-  );
+  const isGrey = drawn.every(({ data }) => data.every((v, i) => i % 4 > 2 || v === data[i & ~3]));
   const [n, channels] = [files.length, isGrey ? 1 : 3];
   const d = h * w * channels;
   const values = new Uint8Array(n * d);
-  drawn.forEach(({ data }, i) =>
-    values.set(
-      data.filter((_, at) => at % 4 < channels),
-      i * d,
-    ),
-  );
+  drawn.forEach(({ data }, i) => {
+    const own = data.filter((_, at) => at % 4 < channels);
+    values.set(own, i * d);
+  });
   const ids = files.map((file) => file.name);
   const note = `${n} images, read as ${w} × ${h} pixels.`;
-  const known = {
-    name: `${n} images`,
-    values,
-    n,
-    d,
-    shape: isGrey ? [h, w] : [h, w, 3],
-    divide: 255,
-  };
-  return dataOf({ ...known, note, ids: new Set(ids).size === n ? ids : null });
+  const known = { name: `${n} images`, values, n, d, divide: 255, note };
+  const shape = isGrey ? [h, w] : [h, w, 3];
+  return dataOf({ ...known, shape, ids: new Set(ids).size === n ? ids : null });
 }
 
 /** Read what was dropped: a table or array, perhaps with MNIST's labels, or images. @param {File[]} files @returns {Promise<PageData>} */
@@ -231,13 +221,8 @@ export function tableOf({ data: { n, ids, labels }, said, selected }) {
   for (let i = 0; i < n; i += 1) {
     const classes = labels.map(({ names, codes }) => names[codes[i]]);
     const own = numbers.map((k) => (active[i * K + k] ? scores[i * K + k].toPrecision(7) : ''));
-    lines.push([
-      ids?.[i] ?? `${i}`,
-      ...classes,
-      ...own,
-      membership[i].toFixed(4),
-      `${selected[i]}`,
-    ]);
+    const ends = [membership[i].toFixed(4), `${selected[i]}`];
+    lines.push([ids?.[i] ?? `${i}`, ...classes, ...own, ...ends]);
   }
   return lines.map((line) => `${line.map(quoted).join(',')}\n`);
 }
@@ -334,11 +319,8 @@ export async function sessionOf({ data, origin, state, said, latent, selected, l
   const titles = labels.map((label) => label.name);
   const about = { image_shape: shape, feature_names: names, labels: titles };
   const header = python({ shape: [n, d], dtype: KINDS[matrix.constructor.name], ...about });
-  const dataset = await sha256([
-    header,
-    matrix,
-    ...[ids, ...columns].map((column) => python(column)),
-  ]);
+  const texts = [ids, ...columns].map((column) => python(column));
+  const dataset = await sha256([header, matrix, ...texts]);
   const sizes = { n_components: K, n_active: L, latent_variance: latent };
   const scaled = { centre: !shape, divide: pre, pca: null, scale: shape ? 'none' : 'feature' };
   const parameters = Object.fromEntries(Object.entries({ ...look.settings, ...sizes }).sort());
@@ -360,20 +342,14 @@ export async function sessionOf({ data, origin, state, said, latent, selected, l
   const mean = origin.map((one, j) => one - moved[j]);
   const [pre_offset, pre_scale] = [data.offset ?? zeros, data.scale ?? zeros.map(() => 1)];
   const one = (/** @type {number} */ number) => Float64Array.of(number);
+  const n_active = BigInt64Array.of(BigInt(L));
   const of_k = { latent_variance: state.latent, explained_variance: said.variance };
   const { inclusion, membership, error } = said;
   /** @type {[number[], Record<string, ArrayBufferView>][]} */ const arrays = [
     [[K, d], { components: transpose(state.W, K) }],
     [[d], { mean, pre_offset, pre_scale }],
     [[K], { ...of_k, scale: Float64Array.from(scale) }],
-    [
-      [],
-      {
-        noise_variance: one(state.noise),
-        pre_divide: one(pre),
-        n_active: BigInt64Array.of(BigInt(L)),
-      },
-    ],
+    [[], { noise_variance: one(state.noise), pre_divide: one(pre), n_active }],
     [[1], { log_likelihoods: one(value) }],
     [[n, K], { scores, inclusion }],
     [[n], { membership, error, log_likelihood_rows: density }],

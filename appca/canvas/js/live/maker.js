@@ -17,6 +17,9 @@ function endsOf(values, share) {
   return [sorted[at] ?? 0, sorted[sorted.length - 1 - at] ?? 1];
 }
 
+/** @template {Values} T @param {T} values row by row @param {number} d @param {number} j @returns {T} */
+const columnOf = (values, d, j) => /** @type {any} */ (values.filter((_, at) => at % d === j));
+
 /** The central range with zero inside and a margin. @param {ArrayLike<number>} values */
 function tails(values) {
   const [least, most] = endsOf(values, 0);
@@ -34,9 +37,7 @@ function quantity(values, title, { ramp, missing }) {
   const [low, high] = limits;
   const last = ramp.length - 1;
   const step = last / (high - low || 1);
-  const codes = Uint8Array.from(values, (value) =>
-    Math.round(clamp((value - low) * step, 0, last)),
-  );
+  const codes = Uint8Array.from(values, (v) => Math.round(clamp((v - low) * step, 0, last)));
   const colouring = { kind: 'quantity', title, names: [], table: [...ramp, missing], limits };
   return { codes, colouring };
 }
@@ -70,29 +71,18 @@ export function rowsPart(data, scores, look) {
     return { ...about, buffer };
   });
   for (const [j, name] of names?.slice(0, MOST_COLUMNS).entries() ?? []) {
-    const { codes, colouring } = quantity(
-      values.filter((_, at) => at % d === j),
-      name,
-      look,
-    );
+    const { codes, colouring } = quantity(columnOf(values, d, j), name, look);
     buffers[`codes.feature:${j}`] = codes;
     meta.colourings[`feature:${j}`] = colouring;
   }
   if (ids) buffers['hover.ids'] = new TextEncoder().encode(JSON.stringify(ids));
-  const ends = [0, 1].map((axis) =>
-    endsOf(
-      scores.filter((_, at) => at % 2 === axis),
-      0,
-    ),
-  );
+  const ends = [0, 1].map((axis) => endsOf(columnOf(scores, 2, axis), 0));
   const half = 0.53 * Math.max(...ends.map(([low, high]) => high - low)) || 1;
   const limits = ends.map(([low, high]) => [(low + high) / 2 - half, (low + high) / 2 + half]);
   const place = (/** @type {number} */ score, /** @type {number} */ at) =>
     Math.round((65535 * (score - limits[at % 2][0])) / (2 * half));
-  Object.assign(buffers, {
-    'map.pca': Uint16Array.from(scores, place),
-    'order.pca': new Uint32Array(0),
-  });
+  buffers['map.pca'] = Uint16Array.from(scores, place);
+  buffers['order.pca'] = new Uint32Array(0);
   const panels = [{ ...panelOf([], n, [0, 0], limits), axes: [0, 1] }];
   const pca = { kind: 'map', title: 'PCA', spacing, limits, panels };
   const row = shape ? 'image' : 'row';
@@ -194,11 +184,8 @@ export function fitPart({ n, names, shape }, state, said, look) {
     const weights = names?.map((name, j) => ({ name, weight: state.W[j * K + k] })) ?? [];
     weights.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)).splice(4);
     const columns = weights.map(({ name, weight }) => [name, weight / Math.abs(weights[0].weight)]);
-    return {
-      number: k + 1,
-      columns,
-      spread: Math.sqrt((tau2 * state.noise) / (tau2 + state.noise)),
-    };
+    const spread = Math.sqrt((tau2 * state.noise) / (tau2 + state.noise));
+    return { number: k + 1, columns, spread };
   });
   const drawn = shape ? pictures(shape, state, look) : undefined;
   const sized = { n_active: L, most_used: L, score_unit: unit, first, layouts };
@@ -231,9 +218,7 @@ function triangle({ n, K, L, slots, values, rows }) {
   for (const row of rows.subarray(0, most))
     for (let a = row * L, end = a + L; a < end; a += 1)
       for (let b = a + 1; b < end; b += 1) counts[slots[a] * K + slots[b]] += 1;
-  const ranges = Array.from({ length: K }, (_, k) =>
-    tails(values.filter((__, at) => slots[at] === k)),
-  );
+  const ranges = [...Array(K).keys()].map((k) => tails(values.filter((_, at) => slots[at] === k)));
   const used = [...counts.keys()].filter((code) => counts[code]);
   const panels = used.map((code) => {
     const [a, b] = [Math.floor(code / K), code % K];
@@ -255,11 +240,9 @@ function grid({ L, slots, values, rows }) {
   sets.sort((a, b) => b.own.length - a.own.length);
   const shown = sets.slice(0, MOST_PANELS);
   const wide = Math.ceil(Math.sqrt(shown.length * 1.5));
-  const compared = (
-    /** @type {typeof sets[0]} */ { support: a },
-    /** @type {typeof sets[0]} */ { support: b },
-  ) => a.reduce((sign, k, slot) => sign || k - b[slot], 0);
-  const places = shown.toSorted(compared); // so that neighbours share components
+  const places = shown.toSorted(({ support: a }, { support: b }) =>
+    a.reduce((sign, k, slot) => sign || k - b[slot], 0),
+  ); // so that neighbours share components
   let start = 0;
   const panels = shown.map((set, p) => {
     const { support, own } = set;
@@ -278,9 +261,6 @@ function grid({ L, slots, values, rows }) {
   const gathered = sets.length - panels.length;
   const other = gathered && { other: { subspaces: gathered, start, count: rows.length - start } };
   const header = { kind: L > 1 ? 'grid' : 'strips', title: 'Subspaces', spacing, panels, ...other };
-  return {
-    ...header,
-    in_use: sets.length,
-    order: Uint32Array.from(sets.flatMap(({ own }) => own)),
-  };
+  const order = Uint32Array.from(sets.flatMap(({ own }) => own));
+  return { ...header, in_use: sets.length, order };
 }

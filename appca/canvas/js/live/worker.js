@@ -42,12 +42,8 @@ async function follow(path, over, better) {
 /** @param {number} value @param {boolean} done */
 function say(value, done) {
   const text = `${value.toFixed(2).replace('-', '−')} nats per row`;
-  const state = done ? 'done' : 'fitting';
-  host.postMessage({
-    kind: 'said',
-    text: done ? text : `${text}, searching for a better fit`,
-    state,
-  });
+  const [state, more] = done ? ['done', ''] : ['fitting', ', searching for a better fit'];
+  host.postMessage({ kind: 'said', text: text + more, state });
 }
 
 /** @param {Wanted} wanted @param {FitState} state @param {boolean} done */

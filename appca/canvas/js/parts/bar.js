@@ -148,15 +148,8 @@ function fillLegend(stage, into, rename) {
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
 /** @param {Meta} meta @param {View[]} views */
-function sentences(
-  meta,
-  [
-    {
-      layout: { kind, name: layout },
-    },
-    beside,
-  ],
-) {
+function sentences(meta, [view, beside]) {
+  const { kind, name: layout } = view.layout;
   const second = beside?.layout.name;
   const { words, n_active: active, components } = meta;
   const row = words?.row ?? 'row';
@@ -166,9 +159,7 @@ function sentences(
     return [`All ${many} at their places`, 'Horizontal slices, the lowest first.'];
   if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
   const mixed = active === null || active >= components.length;
-  const uses = mixed
-    ? `Each ${row} uses some of ${components.length} components`
-    : `Each ${row} uses ${active} of ${components.length} components`;
+  const uses = `Each ${row} uses ${mixed ? 'some' : active} of ${components.length} components`;
   const [a, b] = components.map(({ number }) => number);
   const paired = `Panel {${a},${b}} holds the ${many} that use both ${a} and ${b}.`;
   if ((kind === 'triangle' || layout === 'pairs') && (mixed || active > 2)) return [uses, paired];
@@ -291,13 +282,9 @@ export function buildBar(stage, actions, tools, more, near, rename) {
         ? `right:${right}px;bottom:${h + 20}px`
         : `right:${Math.max(8, right)}px;top:44px`;
     }
-    tools.style.opacity = String(
-      block
-        ? near({ x: stage.width - right - w, y: stage.height - 12 - h, w, h })
-        : stage.root.classList.contains('appca-quiet')
-          ? ''
-          : 1,
-    );
+    const place = { x: stage.width - right - w, y: stage.height - 12 - h, w, h };
+    const alone = stage.root.classList.contains('appca-quiet') ? '' : 1;
+    tools.style.opacity = String(block ? near(place) : alone);
   };
   stage.settled.push(settle);
   actions.changed.push(() => {
@@ -429,12 +416,8 @@ export function buildControls(send, busy = () => false) {
     listed = now;
     const groups = [...new Set(colours.map(([, , group]) => group))].map((label) => {
       const some = colours.filter(([, , group]) => group === label);
-      return element(
-        'optgroup',
-        '',
-        { label },
-        ...some.map(([key, text]) => new Option(text, key)),
-      );
+      const options = some.map(([key, text]) => new Option(text, key));
+      return element('optgroup', '', { label }, ...options);
     });
     colour.replaceChildren(...groups);
     const radios = layouts.map(([value, title]) => {
@@ -491,13 +474,9 @@ export function buildHead(handle, resize = () => {}, sizes = () => undefined) {
     meta.components.forEach(({ number }, k) =>
       colours.push([`component:${number}`, componentName(meta, k), 'Components']),
     );
-    controls.show({
-      sizes: sizes(),
-      colours,
-      colour: colouringName,
-      views: layouts,
-      view: views.length > 1 ? BOTH : views[0].layout.name,
-    });
+    const view = views.length > 1 ? BOTH : views[0].layout.name;
+    const said = { colours, colour: colouringName, views: layouts, view };
+    controls.show({ sizes: sizes(), ...said });
     controls.count.textContent = rows.selected ? `${grouped(rows.selected)} selected` : '';
   };
   return { box: controls.box, follow };

@@ -132,18 +132,6 @@ export function write(context, text, x, y, { style, colour, halo, align = 'left'
 export const mapped = (given, make) =>
   Object.fromEntries(Object.entries(given).map(([name, value]) => [name, make(value, name)]));
 
-/** Concatenate buffers. @param {ArrayBuffer[]} parts */
-export function join(parts) {
-  if (parts.length === 1) return parts[0];
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(new Uint8Array(part), at);
-    at += part.byteLength;
-  }
-  return whole.buffer;
-}
-
 /** @param {Uint8Array} bytes */
 export function toBase64(bytes) {
   let text = '';

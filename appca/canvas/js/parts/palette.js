@@ -108,9 +108,8 @@ export async function find(stage, text, acts) {
   });
   const classes = names.flatMap((name, code) => {
     const label = /^\d/.test(name) ? capital(`${title} ${name}`) : name;
-    return counts[code]
-      ? [{ label, note: countOf(meta, counts[code]), code, target: { code } }]
-      : [];
+    const hit = { label, note: countOf(meta, counts[code]), code, target: { code } };
+    return counts[code] ? [hit] : [];
   });
   const named = selections.map(([label, count]) => {
     const run = () => callbacks.onAct?.('named', label);

@@ -103,9 +103,7 @@ export function buildMore(stage, actions, does) {
     };
     return button('appca-option', { 'aria-pressed': String(on) }, act, text);
   };
-  const focusable = () => [
-    .../** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll('button, input')),
-  ];
+  const focusable = () => [.../** @type {any} */ (box.querySelectorAll('button, input'))];
   let before = ''; // the colouring to go back to
   const fill = () => {
     const { meta, options, colouring } = stage;
@@ -150,7 +148,7 @@ export function buildMore(stage, actions, does) {
       slider('Rows of a panel', step, 20, (i) => any(LEAST[i] && grouped(LEAST[i])), least),
       slider('Certainty', Math.round(sure), 99, (i) => any(i && `${i}%`), certain),
     ];
-    const held = focusable().indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    const held = focusable().indexOf(document.activeElement);
     box.replaceChildren();
     if (layouts.length > 1 && !stage.callbacks.acts) box.append(group('Beside', ...views));
     if (many && many <= 60) {

@@ -55,10 +55,8 @@ function allRows(scene, meta, order, xy) {
   if (meta.kind === 'map') {
     const listed = new Uint8Array(scene.rows);
     for (const row of order) listed[row] = 1;
-    rows.set(
-      scene.priority.filter((row) => !listed[row]),
-      ends[0],
-    );
+    const others = scene.priority.filter((row) => !listed[row]);
+    rows.set(others, ends[0]);
   } else fillPairs(scene, meta, rows, xy, ends);
   return rows;
 }
@@ -89,9 +87,7 @@ function fillPairs(scene, meta, rows, xy, ends) {
     if (b !== none) return panelOf[components[from + firsts[pair]] * n + b];
     return pair ? -1 : panelOf[(components[from] === none ? n - 1 : components[from]) * n + n - 1];
   };
-  const turned = Uint8Array.from(meta.panels, ({ axes, components: [a] }) =>
-    axes[0] === a ? 0 : 1,
-  );
+  const turned = Uint8Array.from(meta.panels, ({ axes, components: [a] }) => +(axes[0] !== a));
   /** @param {number} at @param {number} row @param {number} panel @param {number} pair */
   const place = (at, row, panel, pair) => {
     xy[2 * at + turned[panel]] = scores[row * active + firsts[pair]];
@@ -204,10 +200,8 @@ export async function addOther(scene, layout) {
   const { layouts } = scene.meta;
   const { other } = layouts[layout.name];
   if (!other) return;
-  const order = await scene.array(`order.${layout.name}`, 'u4');
-  const gathered = /** @type {Uint32Array} */ (
-    order.subarray(other.start, other.start + other.count)
-  );
+  /** @type {Uint32Array} */ const order = await scene.array(`order.${layout.name}`, 'u4');
+  const gathered = order.subarray(other.start, other.start + other.count);
   const tiles = gathered.map((row) => scene.tile[row]).sort();
   const rows = tiles.map((tile) => scene.priority[tile]); // a prefix is a fair sample
   const panel = append(layout, [], rows);

@@ -5,13 +5,7 @@ import { rgb } from '../theme.js';
 import { addOther, buildLayout, gatheredOf } from './layouts.js';
 import { componentName } from './names.js';
 
-const KINDS = {
-  f4: Float32Array,
-  i2: Int16Array,
-  u1: Uint8Array,
-  u2: Uint16Array,
-  u4: Uint32Array,
-};
+const KIND = { f4: Float32Array, i2: Int16Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
 
 export class Scene {
   /** @param {Input} input */
@@ -56,7 +50,7 @@ export class Scene {
   array(name, kind) {
     return this.once(name, async () => {
       const buffer = await this.input.buffers[name]();
-      return new KINDS[/** @type {keyof typeof KINDS} */ (kind.replace(/^[<|>]/, ''))](buffer);
+      return new KIND[/** @type {keyof typeof KIND} */ (kind)](buffer);
     });
   }
 
@@ -144,9 +138,7 @@ export const colouringBy = (meta, some) =>
 /** Return the components of a colouring: none, one or two. @param {Meta} meta @param {string} name */
 export function colouredBy(meta, name) {
   const numbers = COMPUTED.exec(name)?.slice(1).filter(Boolean) ?? [];
-  const by = numbers.map((digits) =>
-    meta.components.findIndex(({ number }) => `${number}` === digits),
-  );
+  const by = numbers.map((one) => meta.components.findIndex(({ number }) => `${number}` === one));
   return by.includes(-1) ? [] : by;
 }
 
@@ -162,13 +154,9 @@ export function rampOf({ components, scores, active, rows, meta }, component) {
     if (components[at] === component)
       codes[Math.floor(at / active)] = Math.round(127 + (127 * scores[at]) / most);
   const limit = most * meta.score_unit;
+  const limits = /** @type {[number, number]} */ ([-limit, limit]);
   const title = `Component ${componentName(meta, component)}`;
-  const look = {
-    names: [],
-    table: RAMP,
-    limits: /** @type {[number, number]} */ ([-limit, limit]),
-  };
-  return { codes, colouring: { kind: 'quantity', title, ...look } };
+  return { codes, colouring: { kind: 'quantity', title, names: [], table: RAMP, limits } };
 }
 
 /** Colour rows that use at least one of two components by steps on a square. @param {Scene} scene @param {number[]} axes @returns {Colours} */

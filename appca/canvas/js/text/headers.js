@@ -35,10 +35,8 @@ export function drawNames(stage) {
     const tour = stage.tour?.hides(spot) ? stage.tour.title(meta) : null;
     if (card.w < 44 || (open && !tour)) continue; // the bar above names the open panel
     const { length } = panel.name;
-    const small = Math.min(
-      clamp(card.w * (length > 6 ? 0.128 : 0.142), 9, 13),
-      Math.max(9, (1.55 * card.w) / length),
-    );
+    const usual = clamp(card.w * (length > 6 ? 0.128 : 0.142), 9, 13);
+    const small = Math.min(usual, Math.max(9, (1.55 * card.w) / length));
     const size = open ? 15 : part.inset ? 13 : small;
     const top = card.y + (open ? 10 : clamp((header(card.h) - size) / 2, 1.5, 7));
     if (top < view.rect.y - 20) continue;
@@ -64,11 +62,8 @@ export function drawNames(stage) {
     const colour = picked && !part.inset ? theme.primary : theme.soft;
     const at = beside ? card.x + pad + used + 8 : card.x + card.w - pad;
     const down = open ? 2.5 : beside ? 0.5 : (size - Math.min(12, size)) / 2;
-    write(context, text, at, top + down, {
-      style: plain,
-      colour,
-      align: beside ? 'left' : 'right',
-    });
+    const align = beside ? 'left' : 'right';
+    write(context, text, at, top + down, { style: plain, colour, align });
   }
   context.restore();
 }
@@ -191,13 +186,11 @@ export class Pictures {
 /** @param {Stage} stage */
 export function drawHeaders(stage) {
   const { context, theme, meta, pictures, morph } = stage;
+  context.save();
   for (const view of stage.views) {
     const { rect, cam, arrangement, from, shift } = view;
     if (view.opened || !arrangement.diagonal.length) continue;
-    context.save();
-    context.beginPath();
-    context.rect(rect.x, rect.y, rect.w, rect.h);
-    context.clip();
+    clipTo(context, view);
     context.globalAlpha = (from && shift < 1 ? shift : 1) * (morph?.view === view ? morph.t : 1);
     for (const { component, rect: world } of arrangement.diagonal) {
       const at = toPage(cam, rect, world);
@@ -219,8 +212,8 @@ export function drawHeaders(stage) {
       write(context, text, cx, top + side + 4, { style, colour: theme.text, align: 'center' });
     }
     if (cam.k > view.home.k * 1.3) rulers(stage, view);
-    context.restore();
   }
+  context.restore();
 }
 
 /** A dashed chip briefly shows a component's origin. @param {Stage} stage @param {number} component @param {number} right @param {number} top */

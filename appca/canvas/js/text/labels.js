@@ -192,10 +192,8 @@ function densest({ rows: { codes, flags } }, spot, wanted) {
   const { rows, xy } = part.layout;
   const { rect } = view;
   const [x0, y0] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of the visible part
-  const [x1, y1] = [
-    Math.min(plot.x + plot.w, rect.x + rect.w),
-    Math.min(plot.y + plot.h, rect.y + rect.h),
-  ];
+  const x1 = Math.min(plot.x + plot.w, rect.x + rect.w);
+  const y1 = Math.min(plot.y + plot.h, rect.y + rect.h);
   const columns = Math.max(0, Math.ceil((x1 - x0) / SQUARE));
   const lines = Math.max(0, Math.ceil((y1 - y0) / SQUARE));
   const squares = columns * lines;
@@ -267,13 +265,10 @@ export function drawLabels(stage, labels) {
     if (spot.strength < 0.9 || stage.tour?.hides(spot)) continue;
     const { x, y } = placeOf(label, spot);
     const right = align === 'right';
-    lines.forEach(({ text, ...look }, i) =>
-      write(context, text, right ? x + width : x, y + i * 17, {
-        ...look,
-        halo: theme.panel,
-        align,
-      }),
-    );
+    lines.forEach((line, i) => {
+      const look = { ...line, halo: theme.panel, align };
+      write(context, line.text, right ? x + width : x, y + i * 17, look);
+    });
     const beside = widthOf(context, lines[0].text, lines[0].style) + 5;
     ends.forEach((row, i) => {
       const image = stage.sheets?.picture(stage.scene.tile[row], dark);
