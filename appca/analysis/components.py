@@ -19,7 +19,7 @@ MOST_DRAWS = 2000  # summed over all chains
 
 
 class AlignedDraws(NamedTuple):
-    """Components of a reference over aligned draws, each over the draws that have it."""
+    """Statistics of each reference component over the aligned draws that have it."""
 
     mean: Floats  # (K, D)
     sd: Floats  # (K, D)
@@ -34,7 +34,7 @@ def summarise(
     """Average aligned draws (chain, draw, K, D) for each component.
 
     If there are many draws, evenly spaced ones are used. The reference (K', D), K' at most K, sets
-    order and signs. `view` maps components linearly to the averaged values, such as data units.
+    order and signs. `view` is a linear map applied before averaging, such as to data units.
     """
     from appca.models.draws import match
 
@@ -83,7 +83,7 @@ def name_of(model: FittedModel, k: int) -> str:
 
 
 def in_data_space(model: FittedModel) -> np.ndarray:
-    """Return the components (K, D) in units of the data, or of the prepared data."""
+    """Return the components (K, D) in units of the data after any preparation."""
     return model.preprocessing.directions(model.components.T).T
 
 
@@ -112,7 +112,7 @@ def score_spread(model: FittedModel) -> np.ndarray | None:
 def extremes(rows: DescribedRows, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows with the lowest and the highest scores on component k, counted from 0.
 
-    Only rows that use it count, the most extreme first: at most n per end, no row at both ends.
+    Rows must use it; at most n per end, the most extreme first, and none at both ends.
     """
     users = np.flatnonzero(rows.active[:, k])
     order = users[np.argsort(rows.scores[users, k], kind="stable")]
@@ -143,7 +143,7 @@ def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str
 class Steering(NamedTuple):
     """A linear map from scores to some columns of the data."""
 
-    average: np.ndarray  # (m,) in units of the data, or of the prepared data
+    average: np.ndarray  # (m,) in units of the data after any preparation
     patterns: np.ndarray  # (K, m)
     reach: np.ndarray  # (K,) largest absolute score of any row
     columns: np.ndarray  # (m,) indices of these columns in the data
@@ -233,7 +233,7 @@ def title(components: tuple[int, ...]) -> str:
 def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """Scores (N, n) of preprocessed rows Y on principal components, and their variance shares (n,).
 
-    The largest score on each is positive. There are fewer than `n_components` if N or D is smaller.
+    The most extreme score on each is positive. n is at most `n_components`, N and D.
     """
     from appca.models.rows import about, centre_of, project
     from appca.models.stiefel import principal
@@ -251,7 +251,7 @@ def explained_shares(fitted: FittedRun) -> tuple[np.ndarray, float]:
 
     A row is y = W s + r, with |y|^2 = |r|^2 + 2 s'W'r + |W s|^2. Removing component k raises |r|^2
     by 2 s_k w_k'r + s_k^2 |w_k|^2. Because s is the posterior mean given the row's support,
-    w_k'r = s_k sigma2/tau2_k. Shares of orthonormal components add up.
+    w_k'r = s_k sigma2/tau2_k. Shares of orthonormal components sum to the total.
     """
     tiny, scores = np.finfo(float).tiny, fitted.scores.astype(np.float64)
     W = fitted.components.astype(np.float64)
@@ -304,7 +304,7 @@ def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, f
 
 
 class Sharing(NamedTuple):
-    """Mean use of K components by C classes, and sharing between classes; NaN for empty means."""
+    """Mean use of K components by C classes, and sharing between classes; NaN if no rows."""
 
     shared: np.ndarray  # (C, C) mean number of components, over pairs of distinct rows
     counts: np.ndarray  # (C,) rows per class
@@ -316,8 +316,8 @@ def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
     """Count the components that the rows of each class use, and those that two classes share.
 
     `active` is (N, K); `codes` (N,) are classes, negative for rows without one, which are left out.
-    With z_n the 0/1 row of the components of row n and s_a the sum over class a, pairs of rows of
-    classes a and b share s_a's_b components in total; pairs of a row with itself are subtracted.
+    With s_a the sum of the 0/1 supports of class a, pairs of rows of classes a and b share
+    s_a @ s_b components in total; pairs of a row with itself are subtracted.
     If labels were permuted, every entry would have the expectation `overall`.
     """
     sums = np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)

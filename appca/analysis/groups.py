@@ -57,7 +57,7 @@ COLOURS = {
     "residual": RowColour(
         "How far a row is from its reconstruction.", lambda _, run, __: run.error
     ),
-    "membership": RowColour("How sure its subspace is.", lambda _, run, __: run.membership),
+    "membership": RowColour("Probability of its support.", lambda _, run, __: run.membership),
     "likelihood": RowColour("How probable a row is.", lambda _, run, __: run.log_likelihood_rows),
     MAP: RowColour(_TRUST, lambda _, __, trust: trust, lambda _, trust: trust is not None),
     "trust of the panels": RowColour(_TRUST, _of_panels, lambda d, _: d.n_rows <= MOST_RANKED),

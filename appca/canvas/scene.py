@@ -172,16 +172,16 @@ class Scene(NamedTuple):
     buffers: dict[str, np.ndarray]  # contiguous and little-endian, as browsers expect
     sheets: Sheets | None
     component_sheet: bytes | None  # PNG
-    lines: Sequence[RowText] = ()  # of the hover card
+    lines: Sequence[RowText] = ()  # lines of the hover card
 
 
 def scene_of_usage(usage: Usage, dataset: Dataset, of_a_row: OfARow, of_run: OfRun) -> Scene:
-    """Build the scene of the rows of a data set, which has their ids and images.
+    """Build the scene of a `Usage`; the data set has the ids and images of its rows.
 
     `of_a_row` has colourings (the first is shown first), maps by layout name, such as "pca", and
     the lines of the hover card. `of_run` has header entries of the components, L (None if rows
-    differ), the pictures of the components, and marks (N,) uint8: "doubt", the certainty of
-    supports, and "outside".
+    differ), the pictures of the components, and marks (N,) uint8: "doubt" (255 x
+    membership) and "outside".
     """
     with ThreadPoolExecutor(1) as beside:  # each half takes a second for a million rows
         rows = beside.submit(_of_rows, dataset, usage, of_a_row)

@@ -142,7 +142,7 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
 
 
 def columns_of(dataset: Dataset) -> list[dict[str, Any]]:
-    """Return name, role, kind and missing cells of every table column; features of other data."""
+    """Return name, role, kind and missing cells of each table column, or feature of other data."""
     report = dataset.provenance.get("report", {})
     kinds, gaps = report.get("kinds", {}), report.get("missing") or {}
     roles = report.get("roles") or (

@@ -1,4 +1,4 @@
-"""Compiled walks of `set_tree`, and loops of `polynomials`, some rows side by side."""
+"""Compiled tree walks for `set_tree` and loops for `polynomials`, in batches of rows."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ ENTER, WEIGH, ADD, LEAVE = 0, 1, 2, 3  # kinds of steps of the walk
 def walk(  # noqa: C901, PLR0912, PLR0913, PLR0917 - loops, one after the other
     steps: Any, how: Any, M: Any, N: Any, g: Any, det: Any, used: Any, room: Any
 ) -> None:
-    """Walk through all sets: weigh them, or add up derivatives by their probabilities.
+    """Visit all sets: compute weights, or sum derivatives weighted by probability.
 
-    steps (n, 4): kind, depth, member taken there, first set below. how: J, sign of the form.
-    M (J, Q, Q, w): upper triangles of each depth, Q = K + 1, for w rows; N: derivatives by M, zero
-    before. g, det (C, w or more): corner, or probability, and determinant of each set. used (K, w):
-    probabilities of members are added. room (J + Q + 2, w): the first line 1.
+    steps (n, 4): kind, depth, last member, index of the first leaf. how: J and s of `set_tree`.
+    M (J, Q, Q, w): upper triangle per depth, Q = K + 1, of w rows; N: gradient by M, zero on entry.
+    g, det (C, w or more): corner (WEIGH) or probability (ADD), and determinant of each set. used
+    (K, w): probabilities of members are added. room (J + Q + 2, w): workspace, row 0 all ones.
     """
     (J, sign), (K, w) = how, used.shape
     x, mass = room[J], room[J + 1]
@@ -57,7 +57,7 @@ def walk(  # noqa: C901, PLR0912, PLR0913, PLR0917 - loops, one after the other
                 y[v] = t[v] * x[v] if what == ENTER else 0.0
         for i in range(k + 1, K + 1):
             y, t = room[J + 2 + i], M[d - 1, k, i]
-            apart = K - i if d == J - 1 and i < K else 1  # sets need but two of a line
+            apart = K - i if d == J - 1 and i < K else 1  # leaves need two entries per row
             for j in range(i, K + 1, apart):
                 z, r = room[J + 2 + j], M[d - 1, k, j]
                 if what == ENTER:
@@ -97,7 +97,7 @@ def inner(x: Any, y: Any) -> float:
 
 @bare_kernel
 def leave_shared(d: int, k: int, how: Any, at: tuple[Any, ...]) -> None:
-    """Add derivatives of depth d, which become 0, to those of the depth before."""
+    """Add derivatives of depth d to those of depth d - 1, then zero them."""
     S, T, b, N, used, lanes = at
     (J, sign), (K, w), e = how, used.shape, d - 1
     weights, x, y, t, per_s = lanes[0], lanes[1], lanes[2], b[e, k], 1.0 / S[e, k, k]
@@ -137,10 +137,10 @@ def walk_shared(  # noqa: C901 - loops, one after the other
 ) -> None:
     """Walk as `walk` does for rows that share M, whose derivatives are summed over rows.
 
-    forms: S (J, K, K), upper triangles of M of each depth; T, derivatives; logs (J,), log products
-    of pivots with costs (K,), by half of which a set weighs less. rows: b (J, Q, w) of each depth,
-    the corner last; N, derivatives, the probability of all sets below last; g (C, w), log weights,
-    or probabilities; used (K, w), as in `walk`; lanes (3, w), counts of rows, and room.
+    forms: S (J, K, K), upper triangle of M per depth; T, gradient; logs (J,), log products of
+    pivots plus costs (K,), half of which log weights lose. rows: b (J, Q, w) per depth, then the
+    corner; N, gradient, then the total probability below; g (C, w), log weights or probabilities;
+    used (K, w), as in `walk`; lanes (3, w), row counts, then workspace.
     """
     (S, T, logs, costs), (b, N, g, used, lanes) = forms, rows
     (J, sign), (K, w) = how, used.shape
@@ -189,9 +189,9 @@ def walk_shared(  # noqa: C901 - loops, one after the other
 
 @bare_kernel
 def normalise(g: Any, flat: Any, top: Any, best: Any, total: Any, power: Any, bits: Any) -> None:
-    """Overwrite log weights g (C, w) by probabilities; write largest, its number, and sum.
+    """Replace log weights g (C, w) with probabilities; write maximum, argmax and sum of exp.
 
-    `flat` is the memory of g up to a multiple of LANES, which is one of w.
+    `flat` is g padded to a multiple of LANES, itself a multiple of w.
     """
     w = len(top)
     for v in range(w):
@@ -222,7 +222,7 @@ def normalise(g: Any, flat: Any, top: Any, best: Any, total: Any, power: Any, bi
 
 @bare_kernel
 def draw(g: Any, uniforms: Any, passed: Any, drawn: Any) -> None:
-    """Write the number of the set that each of uniforms (m,) draws by probabilities g (C, w)."""
+    """Write the index of the set that each uniform (m,) draws from probabilities g (C, w)."""
     m = len(uniforms)
     passed[:m], drawn[:] = 0.0, 0
     for s in range(len(g) - 1):
@@ -234,7 +234,7 @@ def draw(g: Any, uniforms: Any, passed: Any, drawn: Any) -> None:
 
 @bare_kernel
 def tilted(up: Any, down: Any, factor: Any, p: Any, mean: Any, variance: Any) -> None:
-    """Write p (K, w) of all B_k, mean and variance (w,) of their sum; up / down are odds."""
+    """Write p (K, w) of `polynomials`, mean and variance (w,) of sum B_k; up / down are odds."""
     K, w = up.shape
     for i in range(w):
         mean[i] = 0.0

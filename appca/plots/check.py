@@ -11,13 +11,13 @@ from appca.plots.data import CURVE, LEAST_SPAN, likelihood
 from appca.plots.style import CATEGORICAL, CLEAR, MISSING, chart, class_colour, legend_above
 from appca.words import number, percent
 
-MOST_TEXT = 16  # maximum number of columns for numbers in cells
+MOST_TEXT = 16  # cells have numbers up to this many columns
 SHADES = ("#e9f0f8", "#a8c8e8", "#5b95d1", "#2b66ab", "#183e6e")  # low to high
 SUGGESTED = "#c87d1e"
 CURVES_HEIGHT, HEIGHT = 330, 270  # pixels
 PALE = "rgba(128, 140, 155, 0.16)"  # cells that are not measured yet
 MOST_POINTS = 2000  # points per line
-CLIMB_SHOWN = 1.5  # factor of the range of draws after burn-in
+CLIMB_SHOWN = 1.5  # visible climb, in ranges of the draws after burn-in
 DOUBT = 0.5  # rows with a lower membership are doubtful
 DOUBTFUL = CATEGORICAL[1]
 
@@ -28,7 +28,7 @@ class Picture(NamedTuple):
     values: np.ndarray  # (nK, nL); NaN if not measured
     components: tuple[int, ...]  # K of each column
     actives: tuple[int, ...]  # L of each row
-    name: str  # of the number, with its unit
+    name: str  # name and unit of the number
 
 
 def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:
@@ -167,7 +167,7 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
 
 
 def membership(values: np.ndarray) -> go.Figure:
-    """Histogram of rows by the probability (N,) of their supports; doubtful rows are separate."""
+    """Histogram of rows by membership (N,); bars of doubtful rows have another color."""
     edges = np.linspace(0.0, 1.0, 21)
     middle = (edges[1:] + edges[:-1]) / 2
     colours = [DOUBTFUL if m < DOUBT else CURVE for m in middle]

@@ -117,7 +117,7 @@ QUALITY = {  # measure -> name in the table, help, format
 
 
 def map_quality(dataset: Dataset, shown: Shown) -> None:
-    """Draw how many near rows each picture preserves, and the fit's losses to other methods."""
+    """Draw how many near rows each picture preserves, and how other methods' errors compare."""
     rows = MANY if dataset.n_rows > MANY else None
     config = QualityConfig(shown.config.to_dict(), *_sizes(shown), rows)
 
@@ -197,7 +197,7 @@ def table_of(lines: list[Line]) -> "pd.DataFrame":
 
 
 def looks(k: int) -> dict[str, Any]:
-    """Return the formats of `table_of`'s columns, with k nearest rows."""
+    """Return the formats of `table_of`'s columns; k is the number of neighbors in their help."""
     column, shown = st.column_config.NumberColumn, {}
     for name, text, form in QUALITY.values():
         shown[name] = column(format=form, help=text.format(k=k))

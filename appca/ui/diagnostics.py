@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MANY, HEIGHT = 12, 440  # number of lines or cards above which they scroll, and the height in pixels
-_INDEPENDENT = "So many independent draws would place"
+_INDEPENDENT = "Independent draws that would be as precise for"
 _WANTED = f"{diagnostics.LEAST_ESS_PER_CHAIN} a chain"
 _SLOW = f"above {diagnostics.WORRYING_DEPENDENCE:g} the chain is too slow"
 _RAFTERY = "Raftery and Lewis, to place the 2.5% quantile to within half a percentage point: "
@@ -40,8 +40,8 @@ COLUMNS: dict[str, tuple[str, str, str]] = {  # heading, format, help
     "mean": ("Mean", "%.5g", "Over the draws of all chains."),
     "sd": ("Sd", "%.3g", "Standard deviation over the draws of all chains."),
     "r_hat": ("R-hat", "%.3f", f"1 when chains agree; should be below {LARGEST_R_HAT}."),
-    "ess_bulk": ("Effective draws", "%.0f", f"{_INDEPENDENT} the mean as well; want {_WANTED}."),
-    "ess_tail": ("Effective draws, tails", "%.0f", f"{_INDEPENDENT} 5% and 95% quantiles as well."),
+    "ess_bulk": ("Effective draws", "%.0f", f"{_INDEPENDENT} the mean; want {_WANTED}."),
+    "ess_tail": ("Effective draws, tails", "%.0f", f"{_INDEPENDENT} the 5% and 95% quantiles."),
     "burn_in": ("Burn-in needed", "%.0f", f"{_RAFTERY}draws to throw away, in the slowest chain."),
     "total": ("Draws needed", "%.0f", f"{_RAFTERY}draws to keep of each chain."),
     "dependence": ("Dependence", "%.1f", f"{_RAFTERY}draws per independent draw; {_SLOW}."),
@@ -61,7 +61,7 @@ def _choose_trace(shown: Shown) -> None:
     every = diagnostics.invariants(shown.fitted.posterior)
     traces = {name: draws for name, draws in every.items() if np.ptp(draws) > 0}
     if not traces:
-        st.caption("Nothing was drawn often enough to move.")
+        st.caption("No quantity varied over the draws.")
         return
     _, burn_in, _, thin = _schedule(shown)
     look: Look = {"key": f"trace-{shown.config.id}", "persist_state": "session", "width": 330}
@@ -190,7 +190,7 @@ def _agreement(aligned: AlignedDraws, k: int) -> list[str]:
     if 0 < len(apart) < len(of_chains):
         which = ", ".join(map(str, apart))
         who = f"chain {which} has" if len(apart) == 1 else f"chains {which} have"
-        lines.append(f"{who} another in its place")
+        lines.append(f"{who} a different component")
     return lines
 
 
@@ -271,11 +271,11 @@ def body(dataset: Dataset, shown: Shown) -> None:
             figure.update_layout(height=plots.HEIGHT)
         chart(figure, "diagnostics_curve")
     with right, st.container(border=True):
-        st.markdown("**How sure the rows' choices are**")
+        st.markdown("**Membership of the rows**")
         chart(plots.membership(shown.fitted.membership), "diagnostics_membership")
     facts = [
         (fixed(info.log_likelihood / info.n_rows), "nats per row"),
-        (percent(float(np.mean(shown.fitted.membership < plots.DOUBT))), "of rows unsure"),
+        (percent(float(np.mean(shown.fitted.membership < plots.DOUBT))), "of rows doubtful"),
         (duration(info.seconds), f"for {info.n_iter:,} iterations"),
     ]
     st.html(numbers(facts))
@@ -292,7 +292,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
         with st.expander("Components over the draws", icon=":material/tonality:"):
             _components(dataset, shown)
     if halves is not None and (stability := halves.outcome(home())) is not None:
-        with st.expander("Do the components come back?", icon=":material/replay:"):
+        with st.expander("Are the components recovered?", icon=":material/replay:"):
             is_same = halves.parameters == shown.config.parameters
             order = shown.numbering.order if is_same and dataset.n_rows <= MOST_ROWS else ()
             cosines = stability.cosines[:, list(order)] if order else stability.cosines

@@ -462,7 +462,7 @@ def test_cards_have_pictures_with_texts_and_say_what_chains_dispute(sampled, fac
     draws[1, :, 0] = np.linalg.svd(fitted.components)[2][-1]  # a direction none of them has
     shown = diagnostics.cards(replace(fitted, posterior={"components": draws}), factors)
     assert "<b>a</b>" not in shown
-    assert shown.count("chain 2 has another in its place") == 1
+    assert shown.count("chain 2 has a different component") == 1
     assert (shown.count("✕ not identified"), shown.count("✓ identified")) == (1, 2)
 
 

@@ -130,7 +130,7 @@ class Contents:
         return paths
 
     def column(self, path: str) -> np.ndarray:
-        """Read a column: numbers, NaN if missing, or texts, empty if missing."""
+        """Read a column: numbers (NaN if missing) or texts (empty if missing)."""
         named = self.attributes(path).get("categories") if path in self.items else None
         if named is not None or f"{path}/codes" in self.items:
             codes = self.items[path if named is not None else f"{path}/codes"].load()
@@ -139,7 +139,7 @@ class Contents:
             names = self.items[of].load().astype(str)
             places = codes.astype(np.int64, casting="same_kind")
             texts: np.ndarray = np.append([""], names)[np.maximum(places, -1) + 1]
-            return texts  # raises for a code without a text
+            return texts  # the indexing raises IndexError for a code without a text
         values: np.ndarray = self.items[path if path in self.items else f"{path}/values"].load()
         if f"{path}/mask" in self.items:
             mask, is_number = self.items[f"{path}/mask"].load(), values.dtype.kind in "uif"
@@ -287,7 +287,7 @@ class MtxOptions(NamedTuple):
     """How to read a Matrix Market file."""
 
     transpose: bool | None = None
-    feature_type: str | None = None  # of 10x counts; None: gene expression, "all": all
+    feature_type: str | None = None  # feature type; None: gene expression, "all": every type
     missing: str = "refuse"  # or "model", "mean", "drop"
 
 
@@ -364,7 +364,7 @@ def _with_neighbours(files: Files) -> Files:
 
 
 def side_of(name: str) -> str:
-    """Return "rows" or "columns", the side that a table names, else an empty text."""
+    """Return "rows" or "columns", whichever the file names, or an empty text."""
     file = PurePosixPath(name.lower().replace("\\", "/")).name.removesuffix(".gz")
     stem, _, ending = file.rpartition(".")
     is_table = ending in ("tsv", "txt", "csv")

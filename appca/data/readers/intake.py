@@ -57,7 +57,7 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _CODE = re.compile(r"0\d+|\d+[eE]\d+")  # codes, not numbers, if all cells look like this
 _MOSTLY = 0.9  # minimum share of numbers in a numeric column; other cells become missing
 _MANY_NUMBERS = 0.5  # minimum share of numbers for a text column to be reported
-_LOOKED_AT = 400  # number of distinct cells or values that suffices for most columns
+_LOOKED_AT = 400  # distinct cells or values sampled to judge a column
 EXACT = 2**53
 _MOST_LISTED = 50  # maximum number of distinct non-numeric cells listed per column
 _LARGEST = 1e150
@@ -95,7 +95,7 @@ def is_plain(cell: str, decimal: str) -> bool:
 
 
 def decimal_of(cells: Sequence[str]) -> tuple[str, bool]:
-    """Return the decimal sign of cells, and whether it is in doubt: all are like 1.234."""
+    """Return the decimal sign of cells, and whether it is ambiguous, as in 1.234."""
     marked = [cell for cell in cells if "." in cell or "," in cell]
     votes = Counter("".join(mark for mark in ".," if number_in(cell, mark)) for cell in marked)
     in_doubt = votes[".,"] > 0 and not votes["."] and not votes[","]
@@ -283,7 +283,7 @@ class Upload:
 
 
 class Beside(NamedTuple):
-    """Names and labels of rows, and names of columns, which may repeat."""
+    """Names and labels of rows, and column names, of which some may be equal."""
 
     ids: np.ndarray | None = None
     labels: Mapping[str, np.ndarray] = MappingProxyType({})
@@ -426,7 +426,7 @@ _DATE = re.compile(
 _FEWEST = 8  # minimum number of rows for an index or a label
 FEW = 100  # maximum number of distinct whole numbers in a label
 _FEW_CLASSES, _FEWEST_EACH = 30, 3  # limits of a suggested label
-_MOST_LIKELY = 5  # maximum number of possible labels to report; more columns are counts
+_MOST_LIKELY = 5  # maximum number of labels to suggest; if more, columns are counts
 _LONGEST_LABEL = 500  # maximum number of characters in a label
 _MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters in a report's first rows
 
@@ -705,7 +705,7 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
 def likely_labels(
     columns: list[Column], roles: dict[str, str], frame: "pd.DataFrame"
 ) -> dict[str, int]:
-    """Return features of 2 to 30 distinct integers, each in at least 3 rows, and their number.
+    """Map features with 2 to 30 distinct integers, each in at least 3 rows, to that number.
 
     They may be labels; but if most columns are like this, the columns are counts.
     """

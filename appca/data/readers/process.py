@@ -39,10 +39,10 @@ Result = TypeVar("Result")
 
 
 def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> Dataset:
-    """Read files as by `appca.data.readers.read_many`, in another process.
+    """Run `appca.data.readers.read_many` in another process.
 
-    The temporary folder in `limits` receives copies of the files, and the data set, whose values
-    stay on disk until they are used. Raises InputError also if the process ends.
+    The temporary folder in `limits` holds copies of the files and the values of the data set,
+    which load on use. Also raises InputError if the process ends.
     """
     return work_apart(f"{_HERE}:read_into", _opened, files, limits=limits, **options)
 
@@ -219,7 +219,7 @@ def read_sets(
 ) -> Sets:
     """Read sets of features from a GMT file, a CSV file, or a NIfTI atlas.
 
-    The first line of a CSV file is a header; each other line has a feature and its set. Features
+    The first line of a CSV file is a header; later lines have a feature and its set. Features
     of an atlas are called "voxel-x-y-z". An atlas must have the `grid` and the `affine` (4, 4) of a
     recording, unless these are empty. Raises InputError for another grid, affine or file format.
     """

@@ -179,7 +179,7 @@ export function fitPart({ n, names, shape }, state, said, look) {
   const unit = (Math.min(most, 4 * endsOf(sizes, 0.001)[1]) || most || FULL) / FULL;
   const scores = Int16Array.from(values, (v) => clamp(Math.round(v / unit), -FULL, FULL));
   const { first, layouts, order } = layoutsOf({ n, K, L, slots, values, rows: spreadOrder(n) });
-  const { codes, colouring } = quantity(membership, 'Certainty', look);
+  const { codes, colouring } = quantity(membership, 'Membership', look);
   const components = Array.from(state.latent, (tau2, k) => {
     const weights = names?.map((name, j) => ({ name, weight: state.W[j * K + k] })) ?? [];
     weights.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)).splice(4);

@@ -51,7 +51,7 @@ function fillMean({ sheets, scene, dark }, { spot, said, cell }, picture, lines)
 /** Descriptions of the measures of a row. @type {Record<string, string>} */
 const TERMS = {
   Residual: 'error when rebuilt',
-  Membership: 'certainty of its panel',
+  Membership: 'probability of its panel',
   Likelihood: 'log-likelihood in nats',
 };
 const REST = 80; // ms

@@ -146,7 +146,7 @@ export function buildMore(stage, actions, does) {
     const certain = (/** @type {number} */ i) => filter({ certainty: i / 100 });
     const limits = [
       slider('Rows of a panel', step, 20, (i) => any(LEAST[i] && grouped(LEAST[i])), least),
-      slider('Certainty', Math.round(sure), 99, (i) => any(i && `${i}%`), certain),
+      slider('Membership', Math.round(sure), 99, (i) => any(i && `${i}%`), certain),
     ];
     const held = focusable().indexOf(document.activeElement);
     box.replaceChildren();
