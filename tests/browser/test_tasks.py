@@ -241,7 +241,7 @@ def test_the_keyboard_finds_a_row_its_nearest_steers_it_and_saves_a_figure(start
     press_by_key(page, page.locator(".st-key-source-wine-open button"))
     settled(page, "said.rows === '178'")
     idle(page, 60)
-    page.keyboard.type("/#7")
+    page.keyboard.type("/#8")
     page.keyboard.press("Enter")
     settled(page, "said.held === '7'")
     near = page.locator(".st-key-near_data button")
