@@ -167,7 +167,7 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
 
 
 def membership(values: np.ndarray) -> go.Figure:
-    """Histogram of rows by membership (N,); bars of doubtful rows have another color."""
+    """Histogram of rows by membership (N,); bars of doubtful rows have another colour."""
     edges = np.linspace(0.0, 1.0, 21)
     middle = (edges[1:] + edges[:-1]) / 2
     colours = [DOUBTFUL if m < DOUBT else CURVE for m in middle]

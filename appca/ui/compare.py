@@ -197,7 +197,7 @@ def table_of(lines: list[Line]) -> "pd.DataFrame":
 
 
 def looks(k: int) -> dict[str, Any]:
-    """Return the formats of `table_of`'s columns; k is the number of neighbors in their help."""
+    """Return the formats of `table_of`'s columns; k is the number of neighbours in their help."""
     column, shown = st.column_config.NumberColumn, {}
     for name, text, form in QUALITY.values():
         shown[name] = column(format=form, help=text.format(k=k))
