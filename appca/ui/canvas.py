@@ -311,6 +311,7 @@ def draw(  # noqa: PLR0913 - all but four have defaults
         if on_point is not None and message.row < dataset.n_rows:
             on_point(None if message.row < 0 else message.row)
 
+    select = partial(_take, key, "selection", SelectionMessage, selected_rows)
     flat = st.session_state.get(FLAT)
     chosen = state.get(dataset) if selected is None else selected
     bits = np.packbits(chosen, bitorder="little").tobytes()
@@ -324,13 +325,11 @@ def draw(  # noqa: PLR0913 - all but four have defaults
             "seen": st.session_state.get(f"{key}-selection"),
             "holds": on_point is not None,
         },
-        on_selection_change=guarded(
-            partial(_take, key, "selection", SelectionMessage, selected_rows)
-        ),
+        on_selection_change=guarded(select),
         on_point_change=guarded(partial(_take, key, "point", PointMessage, pointed)),
         on_lost_change=lambda: None,  # Streamlit returns only state with a callback
         on_flat_change=guarded(partial(st.session_state.update, {FLAT: True})),
-        **_on_acts(key, acts or {}),
+        **_on_acts(key, acts or {}, select),
     )
     if flat:
         from appca.canvas.figure import panels_without_webgl
@@ -411,14 +410,14 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     return flags[:n_rows]
 
 
-def _on_acts(key: str, acts: Acts) -> dict[str, Any]:
-    def taken(name: str, said: ActMessage) -> None:
-        acts[name](said.name)
+def _on_acts(key: str, acts: Acts, first: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Return the callbacks of acts; `first` takes what was sent before them, perhaps together."""
 
-    return {
-        f"on_{name}_change": guarded(partial(_take, key, name, ActMessage, partial(taken, name)))
-        for name in acts
-    }
+    def taken(name: str) -> None:
+        first()
+        _take(key, name, ActMessage, lambda said: acts[name](said.name))
+
+    return {f"on_{name}_change": guarded(partial(taken, name)) for name in acts}
 
 
 def _take(key: str, name: str, kind: type[M], act: Callable[[M], object]) -> None:

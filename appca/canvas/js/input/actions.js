@@ -364,8 +364,7 @@ export class Actions {
   leaveOut() {
     const { only, rows, colouring, callbacks } = this.stage;
     if (only >= 0) this.select([...rows.codes.keys()].filter((row) => rows.codes[row] === only));
-    const name = colouring?.names?.[only] ?? '';
-    setTimeout(() => callbacks.onAct?.('leave_out', name), 400); // the host takes the selection first
+    callbacks.onAct?.('leave_out', colouring?.names?.[only] ?? '');
   }
 
   /** Return the origin of the component at a place, in words. @param {number} x @param {number} y */
