@@ -269,7 +269,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
         control, rng = self._control(rows), generator(self.random_state)
         settings = control.settings
 
-        def expected(rows: Rows, state: factor_em.FactorState) -> SubspaceStatistics:
+        def expected(rows: Rows, state: factor_em.FactorState, _: Array) -> SubspaceStatistics:
             if control.exact:
                 return factor_em.expect_all(state, rows, settings)
             none = np.full((rows.n, self.n_active), -1, dtype=np.int64), None

@@ -18,7 +18,7 @@ from appca.models.gaps import PosteriorWithGaps, fit_incomplete, imputed, initia
 from appca.models.gibbs import drawn_parameters, fit_by_gibbs
 from appca.models.loop import spoken
 from appca.models.numerics import Array
-from appca.models.partial_fit import EMSteps, InBatches, LastFit, total_of
+from appca.models.partial_fit import EMSteps, InBatches, LastFit
 from appca.models.posterior import LEARNED_ARRAYS, posterior_of, publish_subspace, state_of
 from appca.models.rows import Observations, Parts, Rows, about, centre_of, is_incomplete
 from appca.models.settings import LEARNED, refuse_parameters
@@ -397,11 +397,12 @@ class AdaptivePPCA(InBatches, SubspaceModel):
     def _steps(self, rows: Rows) -> EMSteps:
         settings = self._control(rows).settings
 
-        def expected(rows: Rows, state: em.SubspaceState) -> em.SubspaceStatistics:
-            sums = em.expect(state, rows, settings)
+        def expected(rows: Rows, state: em.SubspaceState, total: Array) -> em.SubspaceStatistics:
+            compiled = settings.compiled and rows.weights is None
+            sums = em.expect(state, rows, settings._replace(compiled=compiled))
             # Of rows that do not sum to their origin, `expect` leaves out the cross term of
             # |y - origin + W shift|^2.
-            cross = float(total_of(rows) @ (state.W @ state.shift)) / state.noise
+            cross = float(total @ (state.W @ state.shift)) / state.noise
             return sums._replace(log_likelihood=sums.log_likelihood - cross)
 
         return EMSteps(expected, partial(em.maximise, settings=settings))

@@ -387,12 +387,22 @@ def fit_in_closed_form(rng: Generator, rows: Observations, control: EMControl) -
     state = closed_form(rows, lead, settings.floor)
     if settings.latent == "shared":
         state = state._replace(latent=np.full_like(state.latent, state.latent.mean()))
-    sums = em.expect(state, rows, settings)
-    loop.watcher(control.callback, "closed form", 1)(1, sums.log_likelihood)
-    within, second = sums._replace(A=state.W.T @ sums.A), sums.second
+    n, noise, (shrink, v) = rows.mass, state.noise, em.posterior(state.noise, state.latent)
+
+    def moments(block: Block) -> tuple[Array, Array]:
+        P = block.times(state.W).astype(np.float64, copy=False)
+        return block.weighted(P).sum(axis=0), block.weighted(P).T @ P
+
+    total, products = rows.summed(moments, (np.zeros(len(v)), np.zeros((len(v), len(v)))))
+    second, base = products.diagonal(), em.background(rows.total / n, noise, rows.n_features)
+    gain = shrink @ second / (2.0 * noise) - 0.5 * n * np.log1p(state.latent / noise).sum()
+    value, second = float(n * base + gain), second * shrink**2 + n * v
+    of_rows = products * shrink, total * shrink, second, np.full(len(v), n)
+    loop.watcher(control.callback, "closed form", 1)(1, value)
     if settings.latent == "component":
-        second = np.maximum(lead.values - state.noise, 0.0) * rows.mass
-    return SubspaceFit(state, second, [sums.log_likelihood], "closed form", within)
+        second = np.maximum(lead.values - noise, 0.0) * n
+    sums = em.SubspaceStatistics(value, *of_rows)
+    return SubspaceFit(state, second, [value], "closed form", sums)
 
 
 def fit_state(rng: Generator, control: EMControl, rows: Observations, start: Any) -> SubspaceFit:

@@ -162,7 +162,8 @@ def without_subnormal(X: Array) -> Array:
     """X (N, D) with 0 for subnormal entries, which slow products down."""
     tiny, step = np.finfo(X.dtype).tiny, max(1, CACHE_BYTES // max(1, X[:1].nbytes))
     parts = (X[start : start + step] for start in range(0, len(X), step))
-    if not any(np.count_nonzero(np.abs(B) < tiny) > np.count_nonzero(B == 0.0) for B in parts):
+    small = ((np.count_nonzero(np.abs(B) < tiny), B) for B in parts)
+    if not any(count and count > np.count_nonzero(B == 0.0) for count, B in small):
         return X
     size = np.abs(X)
     if NEGLIGIBLE * np.nanmax(size) < tiny:

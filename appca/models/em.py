@@ -45,10 +45,9 @@ def logits(P: Array, noise: Any, latent: Array) -> Array:
     return a
 
 
-def background(squares: Array, noise: Any, n_features: int) -> Array:
+def background(squares: Any, noise: Any, n_features: int) -> Array:
     """Log density of a row that no component explains: -D/2 log(2 pi sigma2) - |y|^2/(2 sigma2)."""
-    constant = -0.5 * n_features * np.log(2.0 * math.pi * noise)
-    return np.asarray(constant - squares / (2.0 * noise))
+    return np.asarray(-0.5 * n_features * np.log(2.0 * math.pi * noise) - squares / (2.0 * noise))
 
 
 def posterior(noise: Any, latent: Array) -> tuple[Array, Array]:

@@ -17,10 +17,10 @@ import numpy as np
 from appca.models.data_checks import counted_rows, refuse_not_finite
 from appca.models.em import SubspaceStatistics
 from appca.models.estimator import Estimator, whole_or_not
-from appca.models.loop import Callback
+from appca.models.loop import WINDOW, Callback
 from appca.models.numerics import Array
 from appca.models.posterior import publish
-from appca.models.rows import Block, Observations, Rows, ShiftedSparse, about, dense, is_sparse
+from appca.models.rows import Observations, Rows, about, dense, is_sparse, outer_sum
 from appca.models.settings import OVERDISPERSED
 from appca.models.threads import single_threaded_blas
 
@@ -58,7 +58,7 @@ class LastFit(NamedTuple):
 class EMSteps(NamedTuple):
     """The E and M step of a model."""
 
-    expect: Callable[[Rows, Any], Any]  # (rows, state) -> sums
+    expect: Callable[[Rows, Any, Array], Any]  # (rows, state, their `total_of`) -> sums
     maximise: Callable[..., Any]  # (sums, state, rows with total, mass, n_features) -> state
 
 
@@ -102,27 +102,31 @@ class Stepwise(NamedTuple):
 
     def next(self, rows: Rows, em: EMSteps, most: int) -> tuple[float, "Stepwise"]:
         """Log-likelihood (total) of a batch before learning from it, and the state after."""
-        value, averages = self._expected(rows, em)
+        value, averages = self._expected(rows, total_of(rows), em)
         at = self._replace(mass=self.mass + rows.mass, kept=self.kept.joined(rows, most))
         at = at._maximised(self.averages.mixed(averages, rows.mass / at.mass), em)
         if at.mass < GROWTH * at.revised:
             return value, at
         # EM continues over the kept rows; its result counts if it is better than by chance.
-        later, values, share = at, list[float](), 1.0 - at.fitted_mass / at.mass
-        for _ in range(MOST_ITERATIONS):
-            sample = about(at.kept.X, later.middle, at.kept.weights)
-            of_sample, averages = later._expected(sample, em)
+        kept, later, values, share = at.kept, at, list[float](), 1.0 - at.fitted_mass / at.mass
+        weights = None if (kept.weights == 1.0).all() else kept.weights
+        sample = about(kept.X, at.middle, weights)
+        total, by_chance = total_of(sample), 0.0 if kept.seen == sample.n else at.state.W.size
+        by_chance *= sample.mass / sample.n
+        for left in reversed(range(MOST_ITERATIONS)):
+            of_sample, averages = later._expected(sample, total, em)
             values.append(of_sample)
             later = later._maximised(at.fitted.mixed(averages, share), em)
-            if len(values) > 1 and values[-1] - values[-2] < LEAST_GAIN * sample.mass:
+            last = values[-1] - values[-2] if len(values) > 1 else np.inf
+            hopeless = values[-1] - values[0] + min(left, WINDOW) * last < by_chance
+            if hopeless or last < LEAST_GAIN * sample.mass:
                 break
-        by_chance = 0 if at.kept.seen == len(at.kept.X) else at.state.W.size
-        better = (values[-1] - values[0]) * sample.n / sample.mass >= by_chance
+        better = values[-1] - values[0] >= by_chance
         return value, (later if better else at)._replace(revised=at.mass)
 
-    def _expected(self, rows: Rows, em: EMSteps) -> tuple[float, Averages]:
+    def _expected(self, rows: Rows, total: Array, em: EMSteps) -> tuple[float, Averages]:
         """Log-likelihood of rows about any origin, and their averages about `origin`."""
-        sums, n, total = em.expect(rows, self.state), rows.mass, total_of(rows) / rows.mass
+        sums, n, total = em.expect(rows, self.state, total), rows.mass, total / rows.mass
         away = np.zeros(rows.d) if rows.origin is None else rows.origin - self.origin
         power = rows.total / n + 2.0 * away @ total + away @ away
         A, s, second, used = (part / n for part in sums[1:5])
@@ -140,14 +144,7 @@ class Stepwise(NamedTuple):
 
 def total_of(rows: Rows) -> Array:
     """Weighted sum (D,) of rows about their origin."""
-
-    def summed(block: Block) -> Array:
-        X: Any = block.centred()
-        if isinstance(X, ShiftedSparse):
-            return X.sums(block.weights)
-        return np.asarray(block.weighted(X).sum(axis=0))
-
-    return rows.summed(summed, np.zeros(rows.d))
+    return outer_sum(rows, rows.weighted(np.ones((rows.n, 1))))[:, 0]
 
 
 class _WithBatches:

@@ -461,10 +461,8 @@ def project(rows: Observations, W: Array) -> Array:
 
 def outer_sum(rows: Observations, S: Array) -> Array:
     """Sum over rows of (y_n - origin) s_n', (d, K) float64, for S (N, K)."""
-    A = np.zeros((rows.d, S.shape[1]))
-    for part in rows.over(lambda block: block.transposed_times(S[block.part])):
-        A += part
-    return A
+    start = np.zeros((rows.d, S.shape[1]))
+    return rows.summed(lambda block: block.transposed_times(S[block.part]), start)
 
 
 def is_incomplete(X: Any) -> bool:
