@@ -180,7 +180,8 @@ def scores(A: Any, c: Any, Z: Any, tau2: float, H: Any) -> None:
     T = np.empty((K, K + 1))
     for i in range(n):
         fill(T, A, c[i], Z[i], tau2)
-        H[i] = np.where(Z[i], T[:, K], 0.0)
+        for k in range(K):
+            H[i, k] = T[k, K] if Z[i, k] else 0.0
 
 
 @kernel
@@ -189,7 +190,17 @@ def draw_size(last: Any, u: int, log_rate: float, uniform: float) -> int:
     logs = np.empty(u + 1)
     for t in range(u + 1):
         logs[t] = t * log_rate + lgamma(u - t + 1.0) + last[t]
-    return pick(np.exp(logs - logs.max()), uniform)
+    return pick(logs, uniform)
+
+
+@kernel
+def counted(Z: Any) -> Any:
+    """Count the rows of Z (N, K) that have each column."""
+    counts = np.zeros(Z.shape[1], np.int64)
+    for n in range(len(Z)):
+        for k in range(len(counts)):
+            counts[k] += Z[n, k]
+    return counts
 
 
 @kernel
@@ -200,8 +211,7 @@ def scan_columns(Z: Any, logits: Any, pseudo: float, log_rate: float, U: Any) ->
     columns. There the set of the row's own ones, m = 0, is drawn exactly: its size, then members by
     walking the table back; log_rate = log(alpha / N), and the last of U (N, K + 1) draws the size.
     """
-    N, K = Z.shape
-    counts = Z.sum(axis=0)
+    (N, K), counts = Z.shape, counted(Z)
     table = np.empty((K + 1, K + 1))
     free, a = np.empty(K, np.int64), np.empty(K)
     for n in range(N):
@@ -236,20 +246,27 @@ def scan_columns(Z: Any, logits: Any, pseudo: float, log_rate: float, U: Any) ->
 @kernel
 def scan_swaps(Z: Any, logits: Any, order: Any, U: Any) -> None:
     """Redraw one active column of each row at a time, in an order (N, L) free of the state."""
+    a = np.empty(Z.shape[1])
     for n in range(len(Z)):
         members = np.flatnonzero(Z[n])
         for i in order[n]:
             Z[n, members[i]] = False
-            a = np.where(Z[n], -np.inf, logits[n])
-            members[i] = pick(np.exp(a - a.max()), U[n, i])
+            for k in range(len(a)):
+                a[k] = -np.inf if Z[n, k] else logits[n, k]
+            members[i] = pick(a, U[n, i])
             Z[n, members[i]] = True
 
 
 @kernel
 def pick(weights: Any, uniform: float) -> int:
-    """Choose an index with probability proportional to its weight, never one of weight zero."""
-    left = uniform * weights.sum()
-    last = 0
+    """Choose an index by weights, given as logarithms and overwritten; never one of weight zero."""
+    top, total, last = weights[0], 0.0, 0
+    for k in range(len(weights)):
+        top = max(top, weights[k])
+    for k in range(len(weights)):
+        weights[k] = np.exp(weights[k] - top)
+        total += weights[k]
+    left = uniform * total
     for k in range(len(weights)):
         if weights[k] > 0.0:
             last = k
@@ -262,7 +279,10 @@ def pick(weights: Any, uniform: float) -> int:
 @kernel
 def precision(G: Any, v: Any) -> Any:
     """Give A = I/tau2 + W'W/sigma2 from G = W'W and v, the variances of noise and scores."""
-    return G / v[0] + np.eye(len(G)) / v[1]
+    A = G / v[0]
+    for k in range(len(A)):
+        A[k, k] += 1.0 / v[1]
+    return A
 
 
 @kernel
@@ -297,7 +317,8 @@ def product(y: Any, mean: Any, w: Any) -> float:
 def place(Wt: Any, G: Any, rows: Any, k: int, w: Any) -> None:
     """Put the column w (D,) at slot k of Wt (K, D), G = W'W and P = (Y - mean) W."""
     Y, mean, P = rows
-    Wt[k] = w
+    for d in range(len(w)):
+        Wt[k, d] = w[d]
     for n in range(len(Y)):
         P[n, k] = product(Y[n], mean, w)
     for j in range(len(Wt)):
@@ -307,13 +328,15 @@ def place(Wt: Any, G: Any, rows: Any, k: int, w: Any) -> None:
 @kernel
 def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Any, Wt: Any) -> Any:
     """Remove the singletons of a row; give the log acceptance ratio of V, and singletons (K,)."""
-    singletons, before = (others == 0) & z, 0.0
+    singletons, before, shared = np.zeros(len(z), np.bool_), 0.0, 0
     for k in range(len(z)):
-        if singletons[k]:
+        shared += others[k] > 0
+        if z[k] and others[k] == 0:
+            singletons[k] = True
             before += increment(T, k, True, v[1])
             pivot(T, k, True)
             z[k] = False
-    if (others > 0).sum() + len(V) > len(z):
+    if shared + len(V) > len(z):
         return -np.inf, singletons
     return singletons_increment(T, z, Wt, V, y, v) - before, singletons
 
@@ -336,7 +359,7 @@ def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
     uniforms, normals, order = random
     G = Wt @ Wt.T
     A, T, M, flat = precision(G, v), np.empty((K, K + 1)), np.empty((K, K)), np.zeros(K)
-    counts, first = Z.sum(axis=0), 0
+    counts, first = counted(Z), 0
     for n in range(N):
         z, others = Z[n], counts - Z[n]
         fill(T, A, P[n] / sigma2, z, tau2)
