@@ -39,11 +39,9 @@ def pivot(T: Any, k: int, inside: bool) -> None:
 @kernel
 def increment(T: Any, k: int, inside: bool, tau2: float) -> float:
     """Give log p(y | S with k) - log p(y | S without k), whether or not k is `inside` now."""
-    s = T[k, k]
-    r = T[k, len(T)]
+    s, r = T[k, k], T[k, len(T)]
     if inside:  # entries of the tableau without k
-        r = -r / s
-        s = -1.0 / s
+        s, r = -1.0 / s, -r / s
     return float(0.5 * (r * r / s - np.log(tau2 * s)))
 
 
@@ -143,8 +141,7 @@ def search(rows: Any, betas: Any, U: Any, Z: Any, value: Any) -> None:
                     break
             weight = f + (odds * z).sum()
             if weight > value[i]:
-                value[i] = weight
-                Z[i] = z
+                value[i], Z[i] = weight, z
 
 
 @kernel
@@ -166,8 +163,7 @@ def importance(rows: Any, base: Any, betas: Any, U: Any, log_weights: Any, chanc
             f = fill(T, A, c[i], z, tau2)
             log_weights[i, p] = log_norm
             for t in range(1, len(betas)):
-                lead = f + ((odds - base[i]) * z).sum()
-                log_weights[i, p] += (betas[t] - betas[t - 1]) * lead
+                log_weights[i, p] += (betas[t] - betas[t - 1]) * (f + ((odds - base[i]) * z).sum())
                 f += visit(T, z, base[i], odds, betas[t], U[p, t], tau2, order)
             for k in range(K):
                 chances[i, p, k] = probability(odds[k] + increment(T, k, z[k], tau2))
@@ -194,16 +190,6 @@ def draw_size(last: Any, u: int, log_rate: float, uniform: float) -> int:
 
 
 @kernel
-def counted(Z: Any) -> Any:
-    """Count the rows of Z (N, K) that have each column."""
-    counts = np.zeros(Z.shape[1], np.int64)
-    for n in range(len(Z)):
-        for k in range(len(counts)):
-            counts[k] += Z[n, k]
-    return counts
-
-
-@kernel
 def scan_columns(Z: Any, logits: Any, pseudo: float, log_rate: float, U: Any) -> None:
     """Redraw Z (N, K) in place: prior odds (m + pseudo) / (N - m), m rows besides have a column.
 
@@ -211,9 +197,10 @@ def scan_columns(Z: Any, logits: Any, pseudo: float, log_rate: float, U: Any) ->
     columns. There the set of the row's own ones, m = 0, is drawn exactly: its size, then members by
     walking the table back; log_rate = log(alpha / N), and the last of U (N, K + 1) draws the size.
     """
-    (N, K), counts = Z.shape, counted(Z)
-    table = np.empty((K + 1, K + 1))
-    free, a = np.empty(K, np.int64), np.empty(K)
+    (N, K), counts = Z.shape, np.zeros(Z.shape[1], np.int64)
+    for n in range(N):
+        counts += Z[n]
+    free, a, table = np.empty(K, np.int64), np.empty(K), np.empty((K + 1, K + 1))
     for n in range(N):
         u = 0
         for k in range(K):
@@ -279,10 +266,7 @@ def pick(weights: Any, uniform: float) -> int:
 @kernel
 def precision(G: Any, v: Any) -> Any:
     """Give A = I/tau2 + W'W/sigma2 from G = W'W and v, the variances of noise and scores."""
-    A = G / v[0]
-    for k in range(len(A)):
-        A[k, k] += 1.0 / v[1]
-    return A
+    return G / v[0] + np.eye(len(G)) / v[1]
 
 
 @kernel
@@ -328,15 +312,13 @@ def place(Wt: Any, G: Any, rows: Any, k: int, w: Any) -> None:
 @kernel
 def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Any, Wt: Any) -> Any:
     """Remove the singletons of a row; give the log acceptance ratio of V, and singletons (K,)."""
-    singletons, before, shared = np.zeros(len(z), np.bool_), 0.0, 0
+    singletons, before = (others == 0) & z, 0.0
     for k in range(len(z)):
-        shared += others[k] > 0
-        if z[k] and others[k] == 0:
-            singletons[k] = True
+        if singletons[k]:
             before += increment(T, k, True, v[1])
             pivot(T, k, True)
             z[k] = False
-    if shared + len(V) > len(z):
+    if (others > 0).sum() + len(V) > len(z):
         return -np.inf, singletons
     return singletons_increment(T, z, Wt, V, y, v) - before, singletons
 
@@ -359,7 +341,9 @@ def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
     uniforms, normals, order = random
     G = Wt @ Wt.T
     A, T, M, flat = precision(G, v), np.empty((K, K + 1)), np.empty((K, K)), np.zeros(K)
-    counts, first = counted(Z), 0
+    counts, first = np.zeros(K, np.int64), 0
+    for n in range(N):
+        counts += Z[n]
     for n in range(N):
         z, others = Z[n], counts - Z[n]
         fill(T, A, P[n] / sigma2, z, tau2)
@@ -387,8 +371,7 @@ def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
 def support_increments(Z: Any, G: Any, P: Any, v: Any) -> Any:
     """Give log p(y | S) - log p(y | no column) for every row: the increments along S."""
     N, K = Z.shape
-    A, B, T = precision(G, v), P / v[0], np.empty((K, K + 1))
-    total = np.empty(N)
+    A, B, T, total = precision(G, v), P / v[0], np.empty((K, K + 1)), np.empty(N)
     for n in range(N):
         total[n] = fill(T, A, B[n], Z[n], v[1])
     return total

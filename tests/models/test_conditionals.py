@@ -254,7 +254,7 @@ def replacement_error(kernels, seed):
 def test_singletons_are_weighed_against_the_proposal_by_dense_densities(seed, tmp_path):
     assert replacement_error(gibbs_kernels, seed) < 1e-10
     for old, new in (
-        ("            z[k] = False\n    if shared", "    if shared"),  # the singletons left in
+        ("            z[k] = False\n    if (others", "    if (others"),  # the singletons left in
         ("V, y, v) - before, singletons\n", "V, y, v), singletons\n"),  # the old for nothing
     ):
         kernels = broken_kernels(gibbs_kernels.__name__, old, new, tmp_path, f"broken_{len(new)}")
