@@ -30,7 +30,7 @@ if sys.dont_write_bytecode:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 HALVES = {  # of the packages that both processes import before their first test
-    "gw0": ("streamlit.testing.v1", "matplotlib.pyplot", "plotly.graph_objects", "zarr"),
+    "gw0": ("pandas", "streamlit.testing.v1", "matplotlib.pyplot", "plotly.graph_objects", "zarr"),
     "gw1": ("numba", "sklearn.mixture", "sklearn.svm", "nibabel", "fontTools.ttLib"),
 }
 gc.disable()  # until all is imported
