@@ -6,6 +6,7 @@ browser fails its tests instead of skipping them).
 """
 
 import gc
+import importlib
 import importlib.util
 import os
 import shutil
@@ -27,6 +28,14 @@ if sys.dont_write_bytecode:
     sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / ".pytest_cache" / "bytecode")
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+HALVES = {  # of the packages that both processes import before their first test
+    "gw0": ("pandas", "streamlit.testing.v1", "matplotlib.pyplot", "plotly.graph_objects", "zarr"),
+    "gw1": ("numba", "sklearn.mixture", "sklearn.svm", "nibabel", "fontTools.ttLib"),
+}
+gc.disable()  # until all is imported
+for _name in HALVES.get(os.environ.get("PYTEST_XDIST_WORKER", ""), ()):
+    importlib.import_module(_name)  # first, so that each compiles one half
 
 
 def seeds(text: str | None) -> tuple[int, ...]:
@@ -127,6 +136,7 @@ def pytest_collection_finish() -> None:
     """Let no collection of garbage look again at what was imported: a tenth of the pages' time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000, 20, 20)
 
 

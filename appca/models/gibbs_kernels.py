@@ -39,11 +39,9 @@ def pivot(T: Any, k: int, inside: bool) -> None:
 @kernel
 def increment(T: Any, k: int, inside: bool, tau2: float) -> float:
     """Give log p(y | S with k) - log p(y | S without k), whether or not k is `inside` now."""
-    s = T[k, k]
-    r = T[k, len(T)]
+    s, r = T[k, k], T[k, len(T)]
     if inside:  # entries of the tableau without k
-        r = -r / s
-        s = -1.0 / s
+        s, r = -1.0 / s, -r / s
     return float(0.5 * (r * r / s - np.log(tau2 * s)))
 
 
@@ -143,8 +141,7 @@ def search(rows: Any, betas: Any, U: Any, Z: Any, value: Any) -> None:
                     break
             weight = f + (odds * z).sum()
             if weight > value[i]:
-                value[i] = weight
-                Z[i] = z
+                value[i], Z[i] = weight, z
 
 
 @kernel
@@ -166,8 +163,7 @@ def importance(rows: Any, base: Any, betas: Any, U: Any, log_weights: Any, chanc
             f = fill(T, A, c[i], z, tau2)
             log_weights[i, p] = log_norm
             for t in range(1, len(betas)):
-                lead = f + ((odds - base[i]) * z).sum()
-                log_weights[i, p] += (betas[t] - betas[t - 1]) * lead
+                log_weights[i, p] += (betas[t] - betas[t - 1]) * (f + ((odds - base[i]) * z).sum())
                 f += visit(T, z, base[i], odds, betas[t], U[p, t], tau2, order)
             for k in range(K):
                 chances[i, p, k] = probability(odds[k] + increment(T, k, z[k], tau2))
@@ -180,7 +176,8 @@ def scores(A: Any, c: Any, Z: Any, tau2: float, H: Any) -> None:
     T = np.empty((K, K + 1))
     for i in range(n):
         fill(T, A, c[i], Z[i], tau2)
-        H[i] = np.where(Z[i], T[:, K], 0.0)
+        for k in range(K):
+            H[i, k] = T[k, K] if Z[i, k] else 0.0
 
 
 @kernel
@@ -189,7 +186,7 @@ def draw_size(last: Any, u: int, log_rate: float, uniform: float) -> int:
     logs = np.empty(u + 1)
     for t in range(u + 1):
         logs[t] = t * log_rate + lgamma(u - t + 1.0) + last[t]
-    return pick(np.exp(logs - logs.max()), uniform)
+    return pick(logs, uniform)
 
 
 @kernel
@@ -200,10 +197,10 @@ def scan_columns(Z: Any, logits: Any, pseudo: float, log_rate: float, U: Any) ->
     columns. There the set of the row's own ones, m = 0, is drawn exactly: its size, then members by
     walking the table back; log_rate = log(alpha / N), and the last of U (N, K + 1) draws the size.
     """
-    N, K = Z.shape
-    counts = Z.sum(axis=0)
-    table = np.empty((K + 1, K + 1))
-    free, a = np.empty(K, np.int64), np.empty(K)
+    (N, K), counts = Z.shape, np.zeros(Z.shape[1], np.int64)
+    for n in range(N):
+        counts += Z[n]
+    free, a, table = np.empty(K, np.int64), np.empty(K), np.empty((K + 1, K + 1))
     for n in range(N):
         u = 0
         for k in range(K):
@@ -236,20 +233,27 @@ def scan_columns(Z: Any, logits: Any, pseudo: float, log_rate: float, U: Any) ->
 @kernel
 def scan_swaps(Z: Any, logits: Any, order: Any, U: Any) -> None:
     """Redraw one active column of each row at a time, in an order (N, L) free of the state."""
+    a = np.empty(Z.shape[1])
     for n in range(len(Z)):
         members = np.flatnonzero(Z[n])
         for i in order[n]:
             Z[n, members[i]] = False
-            a = np.where(Z[n], -np.inf, logits[n])
-            members[i] = pick(np.exp(a - a.max()), U[n, i])
+            for k in range(len(a)):
+                a[k] = -np.inf if Z[n, k] else logits[n, k]
+            members[i] = pick(a, U[n, i])
             Z[n, members[i]] = True
 
 
 @kernel
 def pick(weights: Any, uniform: float) -> int:
-    """Choose an index with probability proportional to its weight, never one of weight zero."""
-    left = uniform * weights.sum()
-    last = 0
+    """Choose an index by weights, given as logarithms and overwritten; never one of weight zero."""
+    top, total, last = weights[0], 0.0, 0
+    for k in range(len(weights)):
+        top = max(top, weights[k])
+    for k in range(len(weights)):
+        weights[k] = np.exp(weights[k] - top)
+        total += weights[k]
+    left = uniform * total
     for k in range(len(weights)):
         if weights[k] > 0.0:
             last = k
@@ -297,7 +301,8 @@ def product(y: Any, mean: Any, w: Any) -> float:
 def place(Wt: Any, G: Any, rows: Any, k: int, w: Any) -> None:
     """Put the column w (D,) at slot k of Wt (K, D), G = W'W and P = (Y - mean) W."""
     Y, mean, P = rows
-    Wt[k] = w
+    for d in range(len(w)):
+        Wt[k, d] = w[d]
     for n in range(len(Y)):
         P[n, k] = product(Y[n], mean, w)
     for j in range(len(Wt)):
@@ -336,7 +341,9 @@ def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
     uniforms, normals, order = random
     G = Wt @ Wt.T
     A, T, M, flat = precision(G, v), np.empty((K, K + 1)), np.empty((K, K)), np.zeros(K)
-    counts, first = Z.sum(axis=0), 0
+    counts, first = np.zeros(K, np.int64), 0
+    for n in range(N):
+        counts += Z[n]
     for n in range(N):
         z, others = Z[n], counts - Z[n]
         fill(T, A, P[n] / sigma2, z, tau2)
@@ -364,8 +371,7 @@ def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
 def support_increments(Z: Any, G: Any, P: Any, v: Any) -> Any:
     """Give log p(y | S) - log p(y | no column) for every row: the increments along S."""
     N, K = Z.shape
-    A, B, T = precision(G, v), P / v[0], np.empty((K, K + 1))
-    total = np.empty(N)
+    A, B, T, total = precision(G, v), P / v[0], np.empty((K, K + 1)), np.empty(N)
     for n in range(N):
         total[n] = fill(T, A, B[n], Z[n], v[1])
     return total

@@ -399,8 +399,7 @@ class SupportsOfRows(NamedTuple):
         def walked(base: Floats, betas: Floats, n_paths: int, which: int) -> tuple[Floats, Floats]:
             log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
             U = np.random.default_rng((self.stream, which)).random((n_paths, len(betas), K))
-            base = np.ascontiguousarray(np.broadcast_to(base, (n, K)))
-            kernels.importance(rows, base, betas, U, log_weights, inclusion)
+            kernels.importance(rows, np.full((n, K), base), betas, U, log_weights, inclusion)
             return log_weights, inclusion
 
         log_weights, inclusion = walked(self.odds, PILOT_SCHEDULE, max(self.n_paths // 2, 4), 0)
