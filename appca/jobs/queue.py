@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,6 @@ from appca.words import InputError
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
 FOLDER, LOG = "jobs", "log.txt"  # in the home; the log has the output of workers and libraries
 WORKERS = 2
-SPARE_AFTER = 3.0  # seconds from a worker's death to the start of another: a page may fit now
 REMEMBERED = 200  # number of finished jobs kept
 ENDED = ("done", "failed", "cancelled")
 GONE = "The app was closed before this job finished; start it again."
@@ -124,7 +123,9 @@ class Jobs:
             job.begins = min(job.begins, begins)
             job.status = job.status._replace(asked=asked or job.status.asked)
         if after > 0.0:
-            _later(after, self._dispatch)
+            timer = threading.Timer(after, self._dispatch)
+            timer.daemon = True
+            timer.start()
         self._dispatch()
         return job.status.id
 
@@ -220,7 +221,6 @@ class Jobs:
                     return dict(worker.ask(request, job.hear))
                 except Ended:
                     self._sweep()
-                    _later(SPARE_AFTER, self._warm)
                     return {"state": "failed", "message": _cause_of_death(worker)}
                 finally:
                     with self._lock:
@@ -253,20 +253,9 @@ class Jobs:
             # Ctrl-C is for the server only; a new session would get its own share of the CPU.
             return Child(self._command, environment(threads()), stderr=printed, process_group=0)
 
-    def _warm(self) -> None:
-        if not self._open:
-            with suppress(OSError):  # the next job reports it
-                self._pool.warm()  # import libraries before the next job
-
     def _sweep(self) -> None:
         with suppress(OSError):
             sweep(self.home / "runs")
-
-
-def _later(seconds: float, act: Callable[[], None]) -> None:
-    timer = threading.Timer(seconds, act)
-    timer.daemon = True
-    timer.start()
 
 
 def _cause_of_death(worker: Child) -> str:
