@@ -8,7 +8,7 @@ the navigation until all charts, pictures and images of a page are drawn, twice.
 
 slider: from a number typed beside the slider of K or L to the points of another fit, and to the
 picture in which every point of the final fit is drawn and stands still, on MNIST from K = 10,
-L = 3. Points travel for 0.42 s, or not at all if motion is reduced.
+L = 3. Points travel for 0.3 s, or not at all if motion is reduced.
 
 opening: the digits drawn with their images in a new browser profile, and the title of an empty
 Streamlit page, by turns, from servers that have drawn both before.

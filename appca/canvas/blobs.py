@@ -60,17 +60,18 @@ class Parcels:
 
     def get(self, name: str) -> Served | None:
         """Return content, or None; deferred content is created now."""
-        parcel = self._at_hand(name)
+        parcel = self.at_hand(name)
         if parcel is None and name in self._promises:
             with self._making:  # one at a time, so that two requests do not create it twice
-                parcel, promised = self._at_hand(name), self._promises.get(name)
+                parcel, promised = self.at_hand(name), self._promises.get(name)
                 if parcel is None and promised is not None:
                     make, kind = promised
                     parcel = Served(make(), kind)
                     self._keep(name, parcel)
         return parcel
 
-    def _at_hand(self, name: str) -> Served | None:
+    def at_hand(self, name: str) -> Served | None:
+        """Return content that has been created, or None."""
         with self._lock:
             if name in self._kept:
                 self._kept.move_to_end(name)

@@ -221,7 +221,6 @@ class Jobs:
                     return dict(worker.ask(request, job.hear))
                 except Ended:
                     self._sweep()
-                    self._pool.warm()  # import libraries before the next job
                     return {"state": "failed", "message": _cause_of_death(worker)}
                 finally:
                     with self._lock:
@@ -242,7 +241,7 @@ class Jobs:
         while len(self._over) > REMEMBERED:
             del self._over[next(iter(self._over))]
         if job.worker is not None:
-            job.worker.kill()
+            job.worker.process.kill()  # the job's thread waits for its end
 
     def _start_worker(self) -> Child:
         """Start a worker; its output goes to the log if there is disk space."""

@@ -175,7 +175,9 @@ class Delivery:
             return Response(closed_bundle(HOST), headers=headers, media_type="text/javascript")
         if self.session_of(request) is None:
             return _refusal(403)
-        parcel = await run_in_threadpool(self.parcels.get, name) if _NAME.fullmatch(name) else None
+        parcel = self.parcels.at_hand(name)
+        if parcel is None and _NAME.fullmatch(name):
+            parcel = await run_in_threadpool(self.parcels.get, name)
         if parcel is None:
             return _refusal(404)
         return Response(parcel.content, headers=_ALWAYS | _FOR_GOOD, media_type=parcel.kind)
@@ -268,7 +270,7 @@ _part = partial(st.components.v2.component, js=LOADER, isolate_styles=False)
 _canvas = _part("appca_canvas", html="<div class='appca-canvas-box'></div>", css=_styles[0])
 _bar = _part("appca_bar", css=_styles[1])
 FLAT = "without_webgl"  # set if this browser cannot draw the canvas
-SENT_S = 0.02  # Streamlit sends parts of a page every 0.01 s
+SENT_S = 0.06  # until a browser has fetched a scene of 10,000 rows
 log = logging.getLogger(__name__)
 M = TypeVar("M", bound="_Message")
 Acts = Mapping[str, Callable[[str], object]]  # actions by name

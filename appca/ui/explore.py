@@ -26,6 +26,7 @@ from appca.ui.rows import sheet_of
 from appca.ui.services import kept
 from appca.words import InputError, counted, fixed, percent, shortened
 
+Place = st.delta_generator.DeltaGenerator
 IMAGES, A_LINE = 28, 7
 MOST_BARS = 12
 
@@ -141,8 +142,8 @@ def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
     return text if panels <= dataset.n_rows else f"{text} Most stay empty: try a smaller L."
 
 
-def _bar(dataset: Dataset) -> tuple[st.delta_generator.DeltaGenerator, ...]:
-    """Draw the parts before the controls; return places for the map's settings and the controls."""
+def _bar(dataset: Dataset) -> tuple[Place, ...]:
+    """Draw the data's part; return places for the settings of model and map, and the controls."""
     label = f"**{markdown(dataset.name)}**"
     if f"{dataset.n_rows:,}" not in dataset.name:
         label += f" :gray[{counted(dataset.n_rows, 'row')}]"
@@ -156,12 +157,13 @@ def _bar(dataset: Dataset) -> tuple[st.delta_generator.DeltaGenerator, ...]:
                 st.caption(markdown(f"Without {gone['why']}"))
                 press("Put all rows back", "put_back", state.put_back, dataset)
             st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
-        settings.popover(dataset)
-        return st.container(width="content"), st.container(key="bar_controls")
+        title = MODELS[state.config().model].title
+        model = st.popover(title, icon=":material/tune:", key="bar_model", width="content")
+        return model, st.container(width="content"), st.container(key="bar_controls")
 
 
 def _controls(
-    place: st.delta_generator.DeltaGenerator,
+    place: Place,
     dataset: Dataset,
     now: RunConfig,
     more: dict[str, Any],
@@ -214,9 +216,18 @@ def draw() -> None:
     st.html(STYLE)
     with st.container(key="explore_title"):
         st.title("Explore", anchor=False)
+    model, tune, place = _bar(dataset)
+    try:
+        _fit(dataset, tune, place)
+    except state.TOLD:
+        settings.of_model(dataset, model)
+        raise
+    settings.of_model(dataset, model)  # last: half of what the page sends
+
+
+def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
     before = fits.drawn_before()
     moved: RunConfig | None = st.session_state.pop(MOVED, None)
-    tune, place = _bar(dataset)
     now = moved or state.config()
     try:
         with st.container(key="fit_wait"):

@@ -278,11 +278,10 @@ FURTHER |= {"n_paths"}
 PRIORS = {name for name in FIELDS if name.endswith(("_shape", "_scale", "_rate"))} - {*EXTENSIONS}
 
 
-def popover(dataset: Dataset) -> None:
-    """Draw the model's name, which opens its settings."""
+def of_model(dataset: Dataset, place: st.delta_generator.DeltaGenerator) -> None:
+    """Fill the popover of the model's settings."""
     now = state.config()
-    title = MODELS[now.model].title
-    with st.popover(title, icon=":material/tune:", key="bar_model", width="content"):
+    with place:
         _model_settings()
         with st.expander("Before the fit"):
             preprocessing(dataset)

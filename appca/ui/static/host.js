@@ -26,11 +26,12 @@ async function inputOf(scene, holder, names) {
     };
   };
   const { components: file, sheets } = scene;
+  const header = get(scene.meta); // first, as a browser fetches only six files at a time
   const buffers = mapped(scene.buffers, (shards, name) =>
     once(names.includes(name), () => buffer(shards)),
   );
   const components = file ? once(true, () => picture(file)) : undefined;
-  const meta = await (await get(scene.meta)).json();
+  const meta = await (await header).json();
   return { meta, buffers, sheets: { tile: (number) => picture(sheets[number]), components } };
 }
 

@@ -126,7 +126,7 @@ function seenFrom(stage, view, panel, point) {
 }
 
 const OPEN = 320; // ms
-const MORPH = 420;
+const MORPH = 300;
 const TURN = 1400;
 const TELL = 250; // ms from a click until the host receives it, because a double click opens a panel
 const ANSWER = 5000; // ms
