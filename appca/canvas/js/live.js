@@ -66,8 +66,8 @@ async function draw() {
       const came = scene.came.map((/** @type {boolean} */ isNew) => (isNew ? 'new' : ''));
       await canvas.update({ ...input, options: { layout, came } });
     } else {
-      canvas?.destroy();
-      canvas = mountAlone(input, head);
+      const gpu = canvas?.destroy(true);
+      canvas = mountAlone({ ...input, gpu }, head);
       await canvas.ready;
     }
     head.follow();

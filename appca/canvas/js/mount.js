@@ -201,14 +201,18 @@ export function mount(element, input, callbacks = {}) {
       stage.settleSoon();
     },
     fly: go,
-    destroy: () => {
+    /** @param {boolean} [keep] the programs, which take long to compile, for another picture */
+    destroy: (keep = false) => {
       stage.gone = true;
       clearTimeout(stage.timer);
+      for (const slot of stage.sheets?.slots ?? []) slot.sheet = -1; // what is on its way has no place
       cancelAnimationFrame(stage.request);
       sizes.disconnect();
-      stage.gpu.destroy();
+      if (keep) stage.gpu.clear([stage.sheets, ...stage.layer.sheets]);
+      else stage.gpu.destroy();
       element.replaceChildren();
       element.classList.remove('appca-explorer');
+      return stage.gpu;
     },
   };
 }

@@ -52,7 +52,7 @@ function drawFrame(stage, look) {
   for (const view of views) {
     const here = stage.placed.filter((spot) => spot.view === view);
     const grounds = here.map((spot) => groundNow(stage, spot));
-    drawGrounds(gpu, [...(morph?.fading(view) ?? []), ...grounds], theme, look, view.rect);
+    drawGrounds(gpu, grounds, theme, look, view.rect);
     const shown = here.filter((spot) => !tour?.hides(spot));
     if (morph?.view === view) morph.draw(stage, look);
     else if (heavy) drawHeavy(stage, view, shown, look, heavy);
@@ -67,12 +67,11 @@ function drawFrame(stage, look) {
 }
 
 /** @param {Stage} stage @param {Placed} spot */
-function groundNow({ tour, morph }, spot) {
-  const { view, panel, part, strength } = spot;
+function groundNow({ tour }, spot) {
+  const { view, panel, part } = spot;
   return {
     ...groundOf(tour?.hides(spot) ? tour.shown(spot) : spot),
     focus: view.focus === panel.index && !part.inset && view.focusShown,
-    strength: strength * (morph?.view === view ? morph.t : 1),
     apart: view.shift >= 1,
   };
 }
@@ -210,14 +209,15 @@ export class Stage {
     this.options = { ...input.options };
     this.scene = new Scene(input);
     this.rows = new Rows(this.scene.rows);
-    this.canvas = element('canvas', 'appca-gl');
+    const { gpu } = input; // of the picture before
+    this.canvas = gpu?.canvas ?? element('canvas', 'appca-gl');
     this.over = element('canvas', 'appca-over');
     this.hit = element('div', 'appca-hit');
     root.append(this.canvas, this.over, this.hit);
     this.context = /** @type {CanvasRenderingContext2D} */ (this.over.getContext('2d'));
     this.tweens = new Tweens();
     /** @type {View[]} */ this.views = [];
-    this.gpu = new Gpu(this.canvas);
+    this.gpu = gpu ?? new Gpu(this.canvas);
     this.layer = new Layer(this.gpu);
     /** @type {Sheets | null} */ this.sheets = null;
     this.pictures = new Pictures(this);
@@ -415,6 +415,7 @@ export class Stage {
 
   /** Restore GPU resources after the context was lost. */
   restore() {
+    if (this.gone) return;
     this.gpu = new Gpu(this.canvas);
     this.layer = new Layer(this.gpu);
     this.rows.flagsChanged += 1;

@@ -6,6 +6,7 @@ import { fitPart, rowsPart, sheet } from './maker.js';
 
 const [AT_ONCE, LARGE] = [90, 1e6]; // ms until a fit is shown; how many numbers are many
 const [PATIENCE, LAST] = [1500, 6]; // ms for starts, and steps over all features, of many numbers
+const TRAVEL = 450; // ms in which points move, and nothing else computes
 const WORTH = 5e-3; // nats a row by which another end is shown instead
 
 /** @typedef {{k: number, l: number, latent: Latent, moving?: boolean}} Wanted */
@@ -17,14 +18,17 @@ const WORTH = 5e-3; // nats a row by which another end is shown instead
 /** @type {{state: FitState, said: Described, wanted: Wanted} | null} on screen */ let shown = null;
 /** @type {Wanted | null} */ let next = null;
 let busy = false;
+let reading = 0; // files, whose pieces are not to wait for steps
 /** @type {Map<string, {state: FitState, value: number, done: boolean}>} */ let ends = new Map();
 
 const { port1, port2 } = new MessageChannel();
-/** Let messages in. */
-const pause = () =>
+/** @type {(_?: any) => void} */ let wake = () => {};
+/** Let messages in, for some time unless another fit is wanted. */
+const pause = (ms = 0) =>
   new Promise((resume) => {
-    port1.onmessage = resume;
-    port2.postMessage(0);
+    port1.onmessage = wake = resume;
+    if (ms) setTimeout(resume, ms);
+    else port2.postMessage(0);
   });
 
 /** Take steps until the end, or until it is over. @param {Generator<any, any>} path @param {() => boolean} over @param {(state: FitState) => void} [better] for the best of the first starts */
@@ -72,6 +76,8 @@ async function fit(wanted) {
   const { k, l, latent } = wanted;
   const [here, start] = [fits, performance.now()];
   const late = (/** @type {number} */ ms) => performance.now() - start > ms;
+  const over = () => Boolean(next) || reading > 0 || here !== fits;
+  const travel = shown ? TRAVEL : 0;
   const large = data.n * data.d > LARGE;
   const known = ends.get(`${k} ${l} ${latent}`);
   if (known) show(wanted, known.state, known.done);
@@ -81,11 +87,11 @@ async function fit(wanted) {
     const { state } = await follow(path, () => late(AT_ONCE));
     if (here === fits) show(wanted, shown ? fits.lifted(state) : state, false);
   }
-  await pause();
-  if (wanted.moving || known?.done || k === l || here !== fits) return;
+  await pause(travel);
+  if (wanted.moving || known?.done || k === l || over()) return;
   const path = fits.best(k, l, latent, () => large && late(PATIENCE), large ? LAST : undefined);
   const better = (/** @type {FitState} */ state) => show(wanted, fits.lifted(state), false);
-  const { state, done } = await follow(path, () => Boolean(next) || here !== fits, better);
+  const { state, done } = await follow(path, over, better);
   if (done && here === fits) show(wanted, state, true);
 }
 
@@ -119,17 +125,25 @@ const answers = {
   open: (message) => open(message.data, message.size),
   size: ({ size }) => {
     next = size;
+    wake();
     work();
   },
   files: async ({ files, size }) => {
+    reading += 1;
     try {
       open(await readFiles(files), size);
     } catch (error) {
       const text = /** @type {Error} */ (error).message;
       host.postMessage({ kind: 'said', text, state: 'refused' });
+      next ??= shown && shown.wanted;
     }
+    reading -= 1;
+    work();
   },
-  sheet: ({ number, id }) => host.postMessage({ id, ...sheet(data, number) }),
+  sheet: ({ number, id }) => {
+    const made = sheet(data, number);
+    host.postMessage({ id, ...made }, [made.pixels.buffer]);
+  },
   save: async ({ what, id, selected }) => {
     if (!shown) return;
     const { state, said, wanted } = shown;
