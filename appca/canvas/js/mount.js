@@ -159,7 +159,7 @@ export function mount(element, input, callbacks = {}) {
   stage.overlays.unshift(...under, drawHand, bar.follow);
   stage.settled.push(() => (labels = placeLabels(stage)));
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
-  stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
+  stage.canvas.addEventListener('webglcontextrestored', () => stage.gone || stage.restore());
   const sizes = new ResizeObserver(() => stage.resize());
   element.classList.toggle('appca-quiet', isCompact(stage.options));
   const ready = (async () => {
@@ -201,7 +201,6 @@ export function mount(element, input, callbacks = {}) {
       stage.settleSoon();
     },
     fly: go,
-    /** @param {boolean} [keep] the programs, which take long to compile, for another picture */
     destroy: (keep = false) => {
       stage.gone = true;
       clearTimeout(stage.timer);

@@ -299,7 +299,7 @@ export class Gpu {
       }
   }
 
-  /** Forget a picture. @param {({texture: WebGLTexture} | null)[]} made for it */
+  /** Forget a picture, but keep the programs, which take long to compile. @param {({texture: WebGLTexture} | null)[]} made for it */
   clear(made) {
     for (const old of made) this.gl.deleteTexture(old?.texture ?? null);
     this.prune(new Set());

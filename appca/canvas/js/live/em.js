@@ -494,7 +494,7 @@ export class Fits {
   *rough(K, L, latent) {
     const { some } = this;
     const V = resized(this.first, this.few, K);
-    const W = product(V, quartimax(times(some, V, K), K), K, K);
+    const W = product(V, quartimax(times(sampleOf(some, 300), V, K), K), K, K);
     yield* ascent(firstState(some, W, K, L, latent), some, L, latent);
   }
 

@@ -35,9 +35,8 @@ function quantity(values, title, { ramp, missing }) {
   let limits = endsOf(values, 0.005);
   if (!(limits[1] > limits[0])) limits = endsOf(values, 0);
   const [low, high] = limits;
-  const last = ramp.length - 1;
-  const step = last / (high - low || 1);
-  const codes = Uint8Array.from(values, (v) => Math.round(clamp((v - low) * step, 0, last)));
+  const step = (ramp.length - 1) / (high - low || 1);
+  const codes = Uint8Array.from(values, (v) => Math.round((clamp(v, low, high) - low) * step));
   const colouring = { kind: 'quantity', title, names: [], table: [...ramp, missing], limits };
   return { codes, colouring };
 }

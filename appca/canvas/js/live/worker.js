@@ -17,8 +17,7 @@ const WORTH = 5e-3; // nats a row by which another end is shown instead
 /** @type {Fits} */ let fits;
 /** @type {{state: FitState, said: Described, wanted: Wanted} | null} on screen */ let shown = null;
 /** @type {Wanted | null} */ let next = null;
-let busy = false;
-let reading = 0; // files, whose pieces are not to wait for steps
+let [busy, reading] = [false, 0]; // whether steps are taken; how many drops of files are read
 /** @type {Map<string, {state: FitState, value: number, done: boolean}>} */ let ends = new Map();
 
 const { port1, port2 } = new MessageChannel();
@@ -26,9 +25,9 @@ const { port1, port2 } = new MessageChannel();
 /** Let messages in, for some time unless another fit is wanted. */
 const pause = (ms = 0) =>
   new Promise((resume) => {
-    port1.onmessage = wake = resume;
-    if (ms) setTimeout(resume, ms);
-    else port2.postMessage(0);
+    if (ms) return setTimeout((wake = resume), ms);
+    port1.onmessage = resume;
+    port2.postMessage(0);
   });
 
 /** Take steps until the end, or until it is over. @param {Generator<any, any>} path @param {() => boolean} over @param {(state: FitState) => void} [better] for the best of the first starts */
@@ -105,9 +104,9 @@ async function work() {
   busy = false;
 }
 
-/** @param {PageData} opened @param {Wanted} size */
-function open(opened, size) {
-  data = opened;
+/** @param {PageData} opened @param {Wanted} size @param {PageLook} [seen] */
+function open(opened, size, seen = look) {
+  [data, look] = [opened, seen];
   const { n, d, name, note, values, divide } = data;
   fits = new Fits(rowsOf(values, n, d, 1 / divide), size.k);
   [ends, shown] = [new Map(), null];
@@ -121,8 +120,7 @@ function open(opened, size) {
 
 /** @type {Record<string, (message: any) => any>} */
 const answers = {
-  look: (message) => (look = message.look),
-  open: (message) => open(message.data, message.size),
+  open: (message) => open(message.data, message.size, message.look),
   size: ({ size }) => {
     next = size;
     wake();
