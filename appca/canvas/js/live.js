@@ -3,10 +3,10 @@
 import { mountAlone } from './mount.js';
 import { buildHead } from './parts/bar.js';
 import { button, element, mapped, ofBase64 } from './parts/dom.js';
+import { savePicture } from './parts/tools.js';
 
 const textOf = (/** @type {string} */ id) => document.getElementById(id)?.textContent ?? '';
-const script = new Blob([textOf('worker')], { type: 'text/javascript' });
-const worker = new Worker(URL.createObjectURL(script));
+const worker = new Worker(URL.createObjectURL(new Blob([textOf('worker')])));
 const { values, look, ...digits } = JSON.parse(textOf('data'));
 
 const size = { k: 4, l: 2, latent: 'shared' };
@@ -66,8 +66,8 @@ async function draw() {
       const came = scene.came.map((/** @type {boolean} */ isNew) => (isNew ? 'new' : ''));
       await canvas.update({ ...input, options: { layout, came } });
     } else {
-      canvas?.destroy();
-      canvas = mountAlone(input, head);
+      const gpu = canvas?.destroy(true);
+      canvas = mountAlone({ ...input, gpu }, head);
       await canvas.ready;
     }
     head.follow();
@@ -103,6 +103,7 @@ function read(files) {
 
 /** @param {string} what */
 async function save(what) {
+  if (what === 'png' && canvas) return savePicture(canvas.stage);
   const selected = Uint8Array.from(canvas?.stage.rows.flags ?? [], (flags) => flags & 1);
   const { parts } = await ask('save', { what, selected });
   const href = URL.createObjectURL(new Blob(parts));
@@ -125,7 +126,7 @@ function chooser(label, options, change) {
 }
 const variances = { shared: 'one variance', component: 'variance per component' };
 const variance = chooser('Factor variance', variances, (latent) => want({ latent }));
-const kinds = { '': 'Save', csv: 'Projections (CSV)', appca: 'Session for the app' };
+const kinds = { '': 'Save', png: 'Picture', csv: 'Projections', appca: 'Session for the app' };
 const saver = chooser('Save', kinds, (what) => {
   saver.value = '';
   save(what);
@@ -138,5 +139,4 @@ addEventListener('drop', (event) => {
   read(event.dataTransfer?.files);
 });
 const data = { ...digits, values: ofBase64(values) };
-worker.postMessage({ kind: 'look', look });
-worker.postMessage({ kind: 'open', data, size });
+worker.postMessage({ kind: 'open', data, size, look });

@@ -1,7 +1,7 @@
 /** Movement of points to another layout, turns to a neighbouring panel, and the tour of the largest panels. */
 
 import { vertices } from './gl/gpu.js';
-import { drawImages, drawPoints, groundOf, imageSize, pointsIn } from './gl/points.js';
+import { drawImages, drawPoints, imageSize, pointsIn } from './gl/points.js';
 import { clamp, density, mix, placeView, scaleOf, texels } from './layout/geometry.js';
 import { neighbours } from './layout/view.js';
 import { fullest } from './scene/layouts.js';
@@ -52,7 +52,7 @@ export class Tweens {
   }
 }
 
-/** @typedef {{rows: Uint32Array, xy: Float32Array, grounds: import('./gl/points.js').Ground[]}} Places rows and where they are on the page */
+/** @typedef {{rows: Uint32Array, xy: Float32Array}} Places rows and where they are on the page */
 
 const MOST_TRAVELLING = 70000; // points that move
 
@@ -84,11 +84,10 @@ function pointsOf(placed, share, travelling = true) {
 /** Return the current places of a view's points, also during a morph. @param {Stage} stage @param {View} view @returns {Places} */
 export function placesOf({ morph }, view) {
   const placed = placeView(view).filter(({ part }) => !part.inset);
-  const points = morph?.view === view ? morph.now() : pointsOf(placed, 1, false);
-  return { ...points, grounds: placed.map(groundOf) };
+  return morph?.view === view ? morph.now() : pointsOf(placed, 1, false);
 }
 
-/** Return for each new place the nearest old place of its row, as [x, y, known] per point. @param {Uint32Array} rows of the new places @param {Float32Array} to @param {Pick<Places, 'rows' | 'xy'>} old @param {number} count of rows in the data */
+/** Return for each new place the nearest old place of its row, as [x, y, known] per point. @param {Uint32Array} rows of the new places @param {Float32Array} to @param {Places} old @param {number} count of rows in the data */
 export function origins(rows, to, old, count) {
   const first = new Int32Array(count).fill(-1);
   const next = new Int32Array(rows.length);
@@ -122,7 +121,6 @@ export class Morph {
   constructor(stage, view, old) {
     this.view = view;
     this.t = 0;
-    this.old = old;
     const placed = placeView(view);
     const share = Math.min(1, MOST_TRAVELLING / Math.max(1, pointsIn(placed)));
     const { rows, raw, panels, xy } = pointsOf(placed, share);
@@ -133,14 +131,7 @@ export class Morph {
     this.made = vertices(stage.gpu.gl, /** @type {any} */ (attributes));
   }
 
-  /** Return the fading cards of the old layout. @param {View} view */
-  fading(view) {
-    const strength = view === this.view ? 1 - this.t : 0;
-    const grounds = strength ? this.old.grounds : [];
-    return grounds.map((ground) => ({ ...ground, strength: ground.strength * strength }));
-  }
-
-  /** @returns {Pick<Places, 'rows' | 'xy'>} */
+  /** @returns {Places} */
   now() {
     const xy = this.to.map((value, i) => mix(this.from[3 * (i >> 1) + (i & 1)], value, this.t));
     return { rows: this.rows, xy };

@@ -159,7 +159,7 @@ export function mount(element, input, callbacks = {}) {
   stage.overlays.unshift(...under, drawHand, bar.follow);
   stage.settled.push(() => (labels = placeLabels(stage)));
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
-  stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
+  stage.canvas.addEventListener('webglcontextrestored', () => stage.gone || stage.restore());
   const sizes = new ResizeObserver(() => stage.resize());
   element.classList.toggle('appca-quiet', isCompact(stage.options));
   const ready = (async () => {
@@ -201,14 +201,17 @@ export function mount(element, input, callbacks = {}) {
       stage.settleSoon();
     },
     fly: go,
-    destroy: () => {
+    destroy: (keep = false) => {
       stage.gone = true;
       clearTimeout(stage.timer);
+      for (const slot of stage.sheets?.slots ?? []) slot.sheet = -1; // what is on its way has no place
       cancelAnimationFrame(stage.request);
       sizes.disconnect();
-      stage.gpu.destroy();
+      if (keep) stage.gpu.clear([stage.sheets, ...stage.layer.sheets]);
+      else stage.gpu.destroy();
       element.replaceChildren();
       element.classList.remove('appca-explorer');
+      return stage.gpu;
     },
   };
 }

@@ -52,7 +52,7 @@ function drawFrame(stage, look) {
   for (const view of views) {
     const here = stage.placed.filter((spot) => spot.view === view);
     const grounds = here.map((spot) => groundNow(stage, spot));
-    drawGrounds(gpu, [...(morph?.fading(view) ?? []), ...grounds], theme, look, view.rect);
+    drawGrounds(gpu, grounds, theme, look, view.rect);
     const shown = here.filter((spot) => !tour?.hides(spot));
     if (morph?.view === view) morph.draw(stage, look);
     else if (heavy) drawHeavy(stage, view, shown, look, heavy);
@@ -67,12 +67,11 @@ function drawFrame(stage, look) {
 }
 
 /** @param {Stage} stage @param {Placed} spot */
-function groundNow({ tour, morph }, spot) {
-  const { view, panel, part, strength } = spot;
+function groundNow({ tour }, spot) {
+  const { view, panel, part } = spot;
   return {
     ...groundOf(tour?.hides(spot) ? tour.shown(spot) : spot),
     focus: view.focus === panel.index && !part.inset && view.focusShown,
-    strength: strength * (morph?.view === view ? morph.t : 1),
     apart: view.shift >= 1,
   };
 }
@@ -210,14 +209,14 @@ export class Stage {
     this.options = { ...input.options };
     this.scene = new Scene(input);
     this.rows = new Rows(this.scene.rows);
-    this.canvas = element('canvas', 'appca-gl');
+    this.canvas = input.gpu?.canvas ?? element('canvas', 'appca-gl');
     this.over = element('canvas', 'appca-over');
     this.hit = element('div', 'appca-hit');
     root.append(this.canvas, this.over, this.hit);
     this.context = /** @type {CanvasRenderingContext2D} */ (this.over.getContext('2d'));
     this.tweens = new Tweens();
     /** @type {View[]} */ this.views = [];
-    this.gpu = new Gpu(this.canvas);
+    this.gpu = input.gpu ?? new Gpu(this.canvas);
     this.layer = new Layer(this.gpu);
     /** @type {Sheets | null} */ this.sheets = null;
     this.pictures = new Pictures(this);
@@ -236,6 +235,7 @@ export class Stage {
     this.cameUntil = 0; // until then, chips show what components were before
     this.moving = false;
     this.waiting = false; // to settle
+    this.slow = false; // frames while it moves
     this.still = false; // settled: words are placed
     this.gone = false;
     this.active = 0; // the view the hand was last in
@@ -331,6 +331,7 @@ export class Stage {
   }
 
   settle() {
+    if (this.gone) return;
     if (this.tweens.moving) return this.settleSoon();
     this.moving = this.waiting = false;
     this.frame = '';
@@ -351,9 +352,10 @@ export class Stage {
   /** @private */
   ask() {
     if (this.request || this.gone) return;
-    this.request = requestAnimationFrame((now) => {
+    const go = (/** @type {number} */ now) => {
       this.request = 0;
       const gap = now - this.stats.last;
+      this.slow = this.moving && (this.slow || (gap > 40 && gap < 500));
       if (this.moving && gap < 500)
         this.budget = clamp(this.budget * (gap > 50 ? 0.85 : gap < 28 ? 1.1 : 1), 8000, 150000);
       this.stats.last = now;
@@ -364,7 +366,9 @@ export class Stage {
       if (this.dirty) this.draw();
       if (this.tweens.moving) this.moved();
       else if (this.building) this.ask();
-    });
+    };
+    // a slow frame is drawn after the browser's, which would wait until the drawing is finished
+    this.request = requestAnimationFrame((now) => (this.slow ? setTimeout(go, 0, now) : go(now)));
   }
 
   /** @param {boolean} [over] whether what lies over the points is drawn, too */

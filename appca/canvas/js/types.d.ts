@@ -71,6 +71,7 @@ interface Input {
   meta: Meta; buffers: Record<string, () => Promise<ArrayBuffer>>;
   sheets?: { tile?: (sheet: number) => Promise<ImageBitmapSource>; components?: () => Promise<ImageBitmapSource> };
   options?: Options;
+  gpu?: import('./gl/gpu.js').Gpu; // of a picture that was here
 }
 
 interface Options {

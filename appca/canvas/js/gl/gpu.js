@@ -220,6 +220,7 @@ export class Gpu {
       throw new Error(
         'This browser does not offer WebGL 2, which the picture needs; turn on hardware acceleration or use another browser.',
       );
+    this.canvas = canvas;
     this.gl = gl;
     this.multi = gl.getExtension('WEBGL_multi_draw');
     this.points = program(gl, POINTS);
@@ -296,6 +297,13 @@ export class Gpu {
         made.free();
         this.layouts.delete(layout);
       }
+  }
+
+  /** Forget a picture, but keep the programs, which take long to compile. @param {({texture: WebGLTexture} | null)[]} made for it */
+  clear(made) {
+    for (const old of made) this.gl.deleteTexture(old?.texture ?? null);
+    this.prune(new Set());
+    Object.assign(this.seen, { codes: 0, flags: 0 });
   }
 
   destroy() {

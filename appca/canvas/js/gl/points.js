@@ -335,19 +335,25 @@ export class Sheets {
     this.loading += 1;
     try {
       const how = /** @type {const} */ ({ premultiplyAlpha: 'none', colorSpaceConversion: 'none' });
-      const bitmap = await createImageBitmap(await this.get(sheet), how);
+      const levels = [await createImageBitmap(await this.get(sheet), how)];
+      for (let side = this.meta.cell; side > 1; side /= 2) {
+        const last = levels[levels.length - 1]; // the card would make those of all sheets
+        const half = { ...how, resizeWidth: last.width / 2, resizeHeight: last.height / 2 };
+        levels.push(await createImageBitmap(last, half));
+      }
       const { gl } = this.gpu;
       if (!gl.isContextLost() && slot.sheet === sheet) {
         const { TEXTURE_2D_ARRAY: kind, UNSIGNED_BYTE } = gl;
         bind(gl, 4, kind, this.texture);
         const format = this.meta.tile[2] === 3 ? gl.RGBA : gl.RED;
-        const { width, height } = bitmap;
         const at = this.slots.indexOf(slot);
-        gl.texSubImage3D(kind, 0, 0, 0, at, width, height, 1, format, UNSIGNED_BYTE, bitmap);
-        gl.generateMipmap(kind);
+        levels.forEach((bitmap, level) => {
+          const { width, height } = bitmap;
+          gl.texSubImage3D(kind, level, 0, 0, at, width, height, 1, format, UNSIGNED_BYTE, bitmap);
+        });
         slot.ready = true;
       }
-      bitmap.close();
+      levels.forEach((bitmap) => bitmap.close());
     } catch {
       slot.sheet = -1; // fetched again when it is needed
     }

@@ -10,9 +10,10 @@ const [MOST_CHANGE, WELL_CONDITIONED, WINDOW, ANNEALED] = [Math.E, 1e-6, 10, 30]
 export function rowsOf(values, n, d, factor = 1) {
   const origin = new Float64Array(d);
   let total = 0;
-  for (let at = 0; at < n * d; at += 1) origin[at % d] += values[at];
+  for (let at = 0; at < n * d;) for (let j = 0; j < d; j += 1, at += 1) origin[j] += values[at];
   for (let j = 0; j < d; j += 1) origin[j] *= factor / n;
-  for (let at = 0; at < n * d; at += 1) total += (factor * values[at] - origin[at % d]) ** 2;
+  for (let at = 0; at < n * d;)
+    for (let j = 0; j < d; j += 1, at += 1) total += (factor * values[at] - origin[j]) ** 2;
   return { values, n, d, factor, origin, total, features: d };
 }
 
@@ -493,7 +494,7 @@ export class Fits {
   *rough(K, L, latent) {
     const { some } = this;
     const V = resized(this.first, this.few, K);
-    const W = product(V, quartimax(times(some, V, K), K), K, K);
+    const W = product(V, quartimax(times(sampleOf(some, 300), V, K), K), K, K);
     yield* ascent(firstState(some, W, K, L, latent), some, L, latent);
   }
 

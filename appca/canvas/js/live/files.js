@@ -121,17 +121,17 @@ function arrayOf(name, values, [n, ...shape]) {
   const images = shape.length === 2 || (shape.length === 3 && shape[2] === 3);
   if (!images && shape.length !== 1) refuse(name, `it has ${1 + shape.length} dimensions.`);
   if (n * d !== values.length) refuse(name, 'it is not as long as its header says.');
-  if (!values.every(Number.isFinite)) refuse(name, 'some numbers are missing or infinite.');
+  const byte = values instanceof Uint8Array;
+  if (!byte && !values.every(Number.isFinite)) refuse(name, 'numbers are missing or infinite.');
   const [noun, unit] = images ? ['images', 'pixels'] : ['rows', 'numbers'];
   const note = `${n} ${noun} of ${shape.join(' × ')} ${unit}.`;
   const known = { name, values, n, d, note };
   const feature = (/** @type {unknown} */ _, /** @type {number} */ j) => `feature ${j + 1}`;
   if (!images) return dataOf({ ...known, names: Array.from({ length: d }, feature) });
-  let most = 0;
-  for (const value of values) most = Math.max(most, value);
-  const divide = values instanceof Uint8Array ? 255 : most || 1;
-  const provenance = { source: 'file', files: [name], image_range: [0, divide] };
-  return dataOf({ ...known, shape, divide, provenance });
+  let most = byte ? 255 : 0;
+  if (!byte) for (const value of values) most = Math.max(most, value);
+  const provenance = { source: 'file', files: [name], image_range: [0, most || 1] };
+  return dataOf({ ...known, shape, divide: most || 1, provenance });
 }
 
 /** @param {File} file */

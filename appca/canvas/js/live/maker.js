@@ -1,6 +1,6 @@
 /** The scene of a fit, as appca/canvas/scene.py makes it: panels, ranges, colours and pictures. */
 
-import { clamp } from '../layout/geometry.js';
+import { clamp, mix } from '../layout/geometry.js';
 import { spreadOrder } from '../scene/scene.js';
 
 const FULL = 32767;
@@ -35,9 +35,8 @@ function quantity(values, title, { ramp, missing }) {
   let limits = endsOf(values, 0.005);
   if (!(limits[1] > limits[0])) limits = endsOf(values, 0);
   const [low, high] = limits;
-  const last = ramp.length - 1;
-  const step = last / (high - low || 1);
-  const codes = Uint8Array.from(values, (v) => Math.round(clamp((v - low) * step, 0, last)));
+  const step = (ramp.length - 1) / (high - low || 1);
+  const codes = Uint8Array.from(values, (v) => Math.round((clamp(v, low, high) - low) * step));
   const colouring = { kind: 'quantity', title, names: [], table: [...ramp, missing], limits };
   return { codes, colouring };
 }
@@ -105,8 +104,8 @@ function sheetsOf(data) {
   return { tile, cell, columns, per_sheet, count, style };
 }
 
-/** Pixels of cells, a tile in the middle of each, whose edge goes on to that of the cell. @param {number} count @param {number} cell @param {number} columns @param {number[]} tile @param {(at: number, pixel: number) => ArrayLike<number>} colour */
-function cells(count, cell, columns, [h, w], colour) {
+/** Pixels of cells, a tile in the middle of each, whose edge goes on to that of the cell. @param {number} count @param {number} cell @param {number} columns @param {number[]} tile @param {(pixels: Uint8ClampedArray, to: number, at: number, pixel: number) => void} paint one pixel */
+function cells(count, cell, columns, [h, w], paint) {
   const [width, height] = [cell * Math.min(columns, count), cell * Math.ceil(count / columns)];
   const pixels = new Uint8ClampedArray(4 * width * height).fill(255);
   const [top, left] = [(cell - h) >> 1, (cell - w) >> 1];
@@ -115,7 +114,7 @@ function cells(count, cell, columns, [h, w], colour) {
       for (let x = 0; x < cell; x += 1) {
         const to = (Math.floor(at / columns) * cell + y) * width + (at % columns) * cell + x;
         const pixel = clamp(y - top, 0, h - 1) * w + clamp(x - left, 0, w - 1);
-        pixels.set(colour(at, pixel), 4 * to);
+        paint(pixels, 4 * to, at, pixel);
       }
   return { width, height, pixels };
 }
@@ -124,13 +123,12 @@ function cells(count, cell, columns, [h, w], colour) {
 export function sheet(data, number) {
   const { tile, cell, columns, per_sheet: per } = sheetsOf(data);
   const order = spreadOrder(data.n).subarray(number * per, (number + 1) * per);
+  const { values, d, divide } = data;
   const channels = tile[2];
-  const rgb = [0, 0, 0];
-  return cells(order.length, cell, columns, tile, (at, pixel) => {
-    const from = order[at] * data.d + pixel * channels;
+  return cells(order.length, cell, columns, tile, (pixels, to, at, pixel) => {
+    const from = order[at] * d + pixel * channels;
     for (let c = 0; c < 3; c += 1)
-      rgb[c] = (data.values[from + (channels > 1 ? c : 0)] * 255) / data.divide;
-    return rgb;
+      pixels[to + c] = (values[from + (channels > 1 ? c : 0)] * 255) / divide;
   });
 }
 
@@ -149,11 +147,12 @@ function pictures([h, w, channels = 1], { W, latent }, look) {
   });
   const [cell, tile] = [cellOf([h, w]), [h, w, 3]];
   const columns = Math.min(SIDE / cell, 2 * K);
-  const made = cells(2 * K, cell, columns, tile, (at, pixel) => {
+  const made = cells(2 * K, cell, columns, tile, (pixels, to, at, pixel) => {
     const share = value(at % K, pixel) / most[at % K];
     const [low, zero, high] = at < K ? look.light : look.dark;
     const end = share < 0 ? low : high;
-    return zero.map((ground, c) => ground + (end[c] - ground) * Math.abs(share));
+    const mixed = zero.map((ground, c) => mix(ground, end[c], Math.abs(share)));
+    pixels.set(mixed, to);
   });
   return { ...made, header: { tile, cell, columns } };
 }

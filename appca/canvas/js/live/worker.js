@@ -6,6 +6,7 @@ import { fitPart, rowsPart, sheet } from './maker.js';
 
 const [AT_ONCE, LARGE] = [90, 1e6]; // ms until a fit is shown; how many numbers are many
 const [PATIENCE, LAST] = [1500, 6]; // ms for starts, and steps over all features, of many numbers
+const TRAVEL = 450; // ms in which points move, and nothing else computes
 const WORTH = 5e-3; // nats a row by which another end is shown instead
 
 /** @typedef {{k: number, l: number, latent: Latent, moving?: boolean}} Wanted */
@@ -16,13 +17,15 @@ const WORTH = 5e-3; // nats a row by which another end is shown instead
 /** @type {Fits} */ let fits;
 /** @type {{state: FitState, said: Described, wanted: Wanted} | null} on screen */ let shown = null;
 /** @type {Wanted | null} */ let next = null;
-let busy = false;
+let [busy, reading] = [false, 0]; // whether steps are taken; how many drops of files are read
 /** @type {Map<string, {state: FitState, value: number, done: boolean}>} */ let ends = new Map();
 
 const { port1, port2 } = new MessageChannel();
-/** Let messages in. */
-const pause = () =>
+/** @type {(_?: any) => void} */ let wake = () => {};
+/** Let messages in, for some time unless another fit is wanted. */
+const pause = (ms = 0) =>
   new Promise((resume) => {
+    if (ms) return setTimeout((wake = resume), ms);
     port1.onmessage = resume;
     port2.postMessage(0);
   });
@@ -72,6 +75,8 @@ async function fit(wanted) {
   const { k, l, latent } = wanted;
   const [here, start] = [fits, performance.now()];
   const late = (/** @type {number} */ ms) => performance.now() - start > ms;
+  const over = () => Boolean(next) || reading > 0 || here !== fits;
+  const travel = shown ? TRAVEL : 0;
   const large = data.n * data.d > LARGE;
   const known = ends.get(`${k} ${l} ${latent}`);
   if (known) show(wanted, known.state, known.done);
@@ -81,11 +86,11 @@ async function fit(wanted) {
     const { state } = await follow(path, () => late(AT_ONCE));
     if (here === fits) show(wanted, shown ? fits.lifted(state) : state, false);
   }
-  await pause();
-  if (wanted.moving || known?.done || k === l || here !== fits) return;
+  await pause(travel);
+  if (wanted.moving || known?.done || k === l || over()) return;
   const path = fits.best(k, l, latent, () => large && late(PATIENCE), large ? LAST : undefined);
   const better = (/** @type {FitState} */ state) => show(wanted, fits.lifted(state), false);
-  const { state, done } = await follow(path, () => Boolean(next) || here !== fits, better);
+  const { state, done } = await follow(path, over, better);
   if (done && here === fits) show(wanted, state, true);
 }
 
@@ -99,9 +104,9 @@ async function work() {
   busy = false;
 }
 
-/** @param {PageData} opened @param {Wanted} size */
-function open(opened, size) {
-  data = opened;
+/** @param {PageData} opened @param {Wanted} size @param {PageLook} [seen] */
+function open(opened, size, seen = look) {
+  [data, look] = [opened, seen];
   const { n, d, name, note, values, divide } = data;
   fits = new Fits(rowsOf(values, n, d, 1 / divide), size.k);
   [ends, shown] = [new Map(), null];
@@ -115,21 +120,28 @@ function open(opened, size) {
 
 /** @type {Record<string, (message: any) => any>} */
 const answers = {
-  look: (message) => (look = message.look),
-  open: (message) => open(message.data, message.size),
+  open: (message) => open(message.data, message.size, message.look),
   size: ({ size }) => {
     next = size;
+    wake();
     work();
   },
   files: async ({ files, size }) => {
+    reading += 1;
     try {
       open(await readFiles(files), size);
     } catch (error) {
       const text = /** @type {Error} */ (error).message;
       host.postMessage({ kind: 'said', text, state: 'refused' });
+      next ??= shown && shown.wanted;
     }
+    reading -= 1;
+    work();
   },
-  sheet: ({ number, id }) => host.postMessage({ id, ...sheet(data, number) }),
+  sheet: ({ number, id }) => {
+    const made = sheet(data, number);
+    host.postMessage({ id, ...made }, [made.pixels.buffer]);
+  },
   save: async ({ what, id, selected }) => {
     if (!shown) return;
     const { state, said, wanted } = shown;
