@@ -93,7 +93,7 @@ WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): longer chains do not help
 
 Level = Literal["good", "unknown", "doubtful", "bad"]
 LEVELS: tuple[Level, ...] = ("good", "unknown", "doubtful", "bad")
-MOST_DOUBTFUL = 0.5  # largest share of doubtful rows that is acceptable
+MOST_DOUBTFUL, MOST_REPEATED = 0.5, 0.01  # largest acceptable shares of such rows
 MOST_AT_FLOOR = 0.05  # largest acceptable share of features at their noise floor
 MOST_OF_A_ROW, MOST_BEFORE_BAD = 0.1, 0.5  # shares of the squared projections in one row
 RECOVERED = 0.9  # least median |cos| of a component over fits to halves of the rows
@@ -238,8 +238,7 @@ def of_chains(
     few = Check("doubtful", "Few draws", why)
     checks.append(Check("good", "Enough draws", enough) if ess >= wanted else few)
     if n_chains == 1:
-        alone = "One chain cannot disagree with another: sample at least two."
-        checks.append(Check("doubtful", "One chain", alone))
+        checks.append(Check("doubtful", "One chain", "None can disagree with it: sample two."))
     elif apart:
         checks.append(Check("good", "Started apart", "The chains began far from one another."))
     elif apart is False:
@@ -250,14 +249,17 @@ def of_chains(
 
 def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
     """Check that rows use every component, and that no single row dominates the fit."""
+    from scipy.special import betaincinv
+
     rare, (row, share) = rarely_used(fitted), farthest(fitted)
     checks = [Check("good", "Components used", "At least 1% of rows use each component.")]
     if rare:
-        which = ", ".join(map(str, rare))
-        why = f"Under 1% of rows use component {which}: lower K, or try another start."
+        why = f"Under 1% of rows use component {', '.join(map(str, rare))}: lower K or start again."
         checks = [Check("doubtful", "Component unused", why)]
     why = f"{percent(share)} of the variance in the components comes from row {shortened(ids[row])}"
-    if share > MOST_OF_A_ROW:
+    n, L = len(fitted.active), max(1.0, float(fitted.active.sum(axis=1).mean()))
+    by_chance = betaincinv(L / 2, L * (n - 1) / 2, 1 - 0.01 / n)  # of the largest of n shares
+    if share > max(MOST_OF_A_ROW, by_chance):
         why += ": look at that row, and leave it out if it is an error."
         level: Level = "bad" if share > MOST_BEFORE_BAD else "doubtful"
         return [*checks, Check(level, "One row dominates", why)]
@@ -270,14 +272,17 @@ def of_halves(halves: Stability | None) -> list[Check]:
         why = "Fit halves of the rows to see whether their components agree with these."
         return [Check("unknown", "Halves not fitted yet", why)]
     (gain, error), (more, its_error) = halves.over_ppca.mean(axis=0), halves.larger.mean(axis=0)
-    why, checks = f"gain {fixed(gain)} ± {fixed(error)} nats each over PCA with L components", []
-    if gain > CLEAR * error:
-        checks = [Check("good", "Better than PCA", f"Held-out rows {why}.")]
-    elif not np.isnan(gain):  # NaN if L = K
-        why = f"Held-out rows {why}, no clear difference: use PCA, or raise K."
-        checks = [Check("bad", "No gain over PCA", why)]
-    cosines = np.median(halves.cosines, axis=0)
+    cosines, checks = np.median(halves.cosines, axis=0), list[Check]()
     kept, K, least = int((cosines >= RECOVERED).sum()), len(cosines), f"{cosines.min():.2f}"
+    why = f"Held-out rows gain {fixed(gain)} ± {fixed(error)} nats each over PCA with L components"
+    if gain > CLEAR * error:
+        checks = [Check("good", "Better than PCA", f"{why}.")]
+    elif gain < -CLEAR * error:
+        checks = [Check("bad", "Worse than PCA", f"{why}: use PCA, or choose K and L again.")]
+    elif not np.isnan(gain):  # NaN if L = K
+        label, do = ("at this K", "raise K") if kept == K else ("over PCA", "add rows")
+        why += f", no clear difference: use PCA, or {do}."
+        checks = [Check("bad", f"No gain {label}", why)]
     why = f"Fits to halves of the rows have the same components: |cos| is at least {least}."
     level: Level = "good" if kept == K else "doubtful" if cosines.min() >= ROUGHLY else "bad"
     if kept < K:
@@ -301,17 +306,16 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: lower K or L, and do not count rows per panel."
         clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
-    if not repeated:
-        return [clear, Check("good", "No repeated rows", "Every row is different.")]
-    why = f"{repeated:,} rows repeat an earlier one and make the fit look surer: leave them out."
+    why, few = f"Rows that repeat an earlier one: {repeated:,}.", MOST_REPEATED * len(membership)
+    if repeated <= few:
+        label = f"{repeated:,} repeated" if repeated else "No repeated rows"
+        return [clear, Check("good", label, why)]
+    why += " They make the fit look surer: leave them out."
     return [clear, Check("doubtful", f"{repeated:,} repeated", why)]
 
 
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:
-    """Return the names of the fields of a diagnosis that fail; those of Raftery-Lewis included.
-
-    `burn_in` is the burn-in of the chains, in kept draws; by default it is always sufficient.
-    """
+    """Return the fields of a diagnosis that fail; `burn_in` of the chains is in kept draws."""
     wanted, asked = LEAST_ESS_PER_CHAIN * n_chains, diagnosis.raftery_lewis
     enough = {  # comparisons with NaN are False
         "r_hat": diagnosis.r_hat <= LARGEST_R_HAT,
@@ -324,10 +328,7 @@ def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> se
 
 
 def of_climb(log_likelihoods: Sized, reason: str, at_floor: float = 0.0) -> list[Check]:
-    """Check that a fit by EM converged and its noise variances are above the floor.
-
-    `log_likelihoods` has one entry per iteration; `at_floor` is the share of features at the floor.
-    """
+    """Check that EM converged, and the share `at_floor` of features whose noise is at its floor."""
     if "floor" in reason:
         why = "The components reproduce the rows almost exactly, so likelihoods mean little: "
         why += "lower K or L, or look for repeated rows."

@@ -21,7 +21,7 @@ from appca.words import InputError, UnknownNameError, listed, refuse_if, shorten
 
 Opened = TypeVar("Opened")
 _ROLES = {"label": "label", "id": "id", "feature": "feature", "ignore": "ignored"}  # by option
-_TABLES = ("csv", "sheet", "parquet", "arff")
+_TABLES = ("csv", "sheet", "parquet", "arff", "json")
 STORE = ".zarr"
 _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 

@@ -131,6 +131,8 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
         if sign := now.get(name):
             said = "UTF-8" if sign == "utf-8-sig" else str(sign).upper()
             choices[name] = {sign: said} | choices[name]
+    if first := report.get("first_size"):
+        choices["size"] = {tuple(first): "{} × {}".format(*first)} | choices["size"]
     choices["sheet"] = {name: f"Sheet {name}" for name in report.get("sheets", ())}
     if len(arrays := report.get("arrays", {})) > 1:
         for path, n in arrays.items():
@@ -465,7 +467,8 @@ def _keys() -> dict[str, str]:
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}
 # formats whose files may have missing cells
-WITH_GAPS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx", "h5ad", "mtx", "zarr")
+WITH_GAPS = ("csv", "sheet", "parquet", "arff", "json", "npy", "npz", "mat", "hdf5", "idx")
+WITH_GAPS += ("h5ad", "mtx", "zarr")
 HEAD_ROWS = 9
 
 

@@ -202,7 +202,7 @@ ANSWERS = {
 }
 
 
-SHORT = {"No gain over PCA": "K could be higher", "L is too small": "L could be higher"}
+SHORT = {"No gain at this K": "K could be higher", "L is too small": "L could be higher"}
 
 
 def in_short(dataset: Dataset, shown: Shown) -> str:

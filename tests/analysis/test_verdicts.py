@@ -48,7 +48,7 @@ def of_model(rng, n=None, K=None, L=None):
     return planted(n, D, K, L, seed=rng, noise=noise, offset=rng.normal(size=D)).X, K, L
 
 
-FLAWS = {"": None, "row of 99%": "One row dominates", "one plane": "No gain over PCA"}
+FLAWS = {"": None, "row of 99%": "One row dominates", "one plane": "Worse than PCA"}
 
 
 def flawed(rng, kind, n):
@@ -100,6 +100,12 @@ def test_a_fit_is_relied_on_if_its_data_are_from_the_model(tmp_path, kind):
     assert failing(tmp_path, X, K, L, 1)[:1] == ([FLAWS[kind]] if kind else [])
 
 
+@pytest.mark.parametrize("n", [15, 30, 60])
+def test_none_of_few_rows_from_the_model_dominates(tmp_path, n):
+    X, K, L = of_model(np.random.default_rng(7), n, 3, 2)
+    assert "One row dominates" not in failing(tmp_path, X, K, L, 1)
+
+
 def test_halves_are_judged_by_components_gain_and_a_larger_l():
     def said(cosine, gain, more):
         halves = Stability(np.array([[0.99, cosine]]), np.array([gain]), np.array([more]))
@@ -111,6 +117,13 @@ def test_halves_are_judged_by_components_gain_and_a_larger_l():
     failed = [("bad", "No gain over PCA"), ("bad", "1 of 2 components return")]
     failed += [("doubtful", "L is too small")]
     assert said(0.5, (1.9, 1.0), (2.1, 1.0)) == failed
+    assert said(0.9, (1.9, 1.0), (0.0, 1.0)) == [("bad", "No gain at this K")]
+    assert said(0.9, (-2.1, 1.0), (0.0, 1.0)) == [("bad", "Worse than PCA")]
+
+
+@pytest.mark.parametrize(("repeated", "level"), [(0, "good"), (3, "good"), (4, "doubtful")])
+def test_few_repeated_rows_do_not_count(repeated, level):
+    assert diagnostics.of_rows(np.ones(300), repeated)[1].level == level
 
 
 def test_rows_with_nothing_measured_are_set_aside_and_counted():

@@ -221,6 +221,9 @@ READ = [
     # unusual
     Case("named.npz", npz(X=X, columns=np.array(list("abcd")), who=np.array(list("uvwxyz"))), X,
          ids=list("uvwxyz"), features=list("abcd"), facts="columns"),
+    Case("spectra.mat", mat(absorbance=X, nm=np.linspace(400, 401, 4)), X, facts="nm",
+         features=["400", "400.3333", "400.6667", "401"]),
+    Case("weights.npz", npz(X=X, w=np.array([1.0, 3, 2, 4])), X, facts="w (4 values for 6 rows)"),
     Case("chosen.npz", npz(X=X, who=np.array(list("uvwxyz")), y=np.arange(6), z=np.ones(6)), X,
          {"y": [*range(6)]}, options={"ids": "", "label": "y"}, facts="z (no label, by choice)"),
     Case("cells.mat", mat(meas=X, kind=cell(KINDS), many=cell([1, "b", X, 2, 3, 4])), X,
@@ -563,6 +566,8 @@ def test_pictures_that_do_not_fit_are_refused(files, options, words):
     with pytest.raises(InputError, match=words) as refused:
         read("p.zip", io.BytesIO(data), limits=ReadLimits(n_bytes=1_000_000), **options)
     assert faults_of(str(refused.value)) == ""
+    report = refused.value.report or {}
+    assert ("choose a size" in str(refused.value)) == (report.get("first_size") is not None)
 
 
 def test_other_files_are_left_out_by_name_and_lead_nowhere(tmp_path, monkeypatch):

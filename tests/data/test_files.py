@@ -272,6 +272,14 @@ TEXT = {
         "sample,a,b\n" + "\n".join(f"{i * 7 % 10}41,{i / 3:.2f},{i * i % 7}" for i in range(10)),
         *(None, ("a", "b"), ["041", "741"]),
     ),
+    "numbers of samples and subjects that repeat, and of rows": Case(
+        "rownames,idno,Sample Number,subject,uv index,a\n"
+        + "\n".join(
+            f"{i},{3 * i + i * i},{i % 130},{i // 9},{i % 7},{i / 3:.2f}" for i in range(270)
+        ),
+        *(None, ("uv index", "a"), ["0", "4", "10"], {"subject": [0] * 9 + [1]}),
+        facts={"Left out": "rownames (counts the rows), Sample Number (repeated ids)"},
+    ),
     "places have x and y": Case(
         "k,x,y,t\n" + "\n".join(f"k{i},{i / 3:.1f},{i % 3},{i * 7 % 5}.5" for i in range(9)),
         *(None, ("x", "y", "t"), ["k0"], {}),
@@ -390,6 +398,14 @@ ENCODINGS |= {
     "by choice": Case(
         "Kšln,b\n1,2\n3,4.5".encode("cp1252"), None, ("Kšln", "b"), options={"encoding": "cp1252"}
     ),
+    "JSON": Case(
+        '[{"k": "ö", "x": 1.5, "y": null}, {"k": "u", "y": 2, "x": 1e3}, {"x": NaN, "y": 0}]',
+        *([[1.5, GAP], [1000, 2], [GAP, 0]], ("x", "y"), None, {"k": ["ö", "u", ""]}),
+        name="t.json",
+    ),
+    "packed JSON on lines": Case(
+        gzip.compress(b'{"x": 1, "y": 2}\n{"x": 3, "y": 4.5}\n'), [[1, 2]], name="t.jsonl.gz"
+    ),
     "packed": Case(gzip.compress(b"a,b\n1,2\n3,4"), [[1, 2], [3, 4]]),
 }
 _FOUR, _TABLE = "a,b\n1,2\n3,4", "k,a,b\n" + rows("{k},{i},{h}", 9)
@@ -441,6 +457,7 @@ REFUSALS = {
 }
 _DOCX = "“letter.docx” .* copy its table into a spreadsheet"
 REFUSALS["packed otherwise"] = Case("x", refusal="kind; unpack it", name="t.csv.bz2")
+REFUSALS["JSON"] = Case('{"a": [1]} 2', refusal="no list of records", name="t.json")
 REFUSALS["no known kind"] = Case("x", refusal=_DOCX, name="letter.docx")
 _BOOK = {
     "About": [["Made by", "us"], ["on", Day(45000)]],

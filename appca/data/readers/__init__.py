@@ -45,6 +45,7 @@ KINDS = {
     "npz": Kind((".npz",), f"{_HERE}arrays", "NPZ_READER"),
     "mat": Kind((".mat",), f"{_HERE}arrays", "MAT_READER"),
     "arff": Kind((".arff",), f"{_HERE}tables", "ARFF_READER"),
+    "json": Kind(_gz(".json", ".jsonl", ".ndjson"), f"{_HERE}tables", "JSON_READER"),
     "hdf5": Kind((".h5", ".hdf5"), f"{_HERE}arrays", "HDF5_READER"),
     "h5ad": Kind((".h5ad",), f"{_HERE}annotated", "H5AD_READER", "annotated data"),
     "mtx": Kind(_gz(".mtx"), f"{_HERE}annotated", "MTX_READER", "Matrix Market"),
@@ -58,7 +59,6 @@ BY_LIBRARIES = {"sheet", "mat", "hdf5", "h5ad", "mtx", "zarr"}
 _REMEDIES = {
     **dict.fromkeys((".rds", ".rdata", ".rda"), "write it in R by write.csv(x, 'x.csv')"),
     **dict.fromkeys((".pkl", ".pickle", ".feather"), "write it by frame.to_parquet('x.parquet')"),
-    **dict.fromkeys((".json", ".jsonl"), "write it by pandas.read_json(...).to_csv('x.csv')"),
     **dict.fromkeys((".sav", ".dta", ".sas7bdat"), "export it there as CSV"),
     **dict.fromkeys((".doc", ".docx", ".pdf", ".html"), "copy its table into a spreadsheet"),
     **dict.fromkeys((".dcm", ".svg", ".heic"), "save it as PNG"),

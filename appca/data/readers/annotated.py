@@ -239,10 +239,7 @@ def packed(store: Path) -> BinaryIO:
 def read(
     opened: Any, name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMITS
 ) -> Dataset:
-    """Read X, a layer or a representation as rows, and columns of `obs` as labels.
-
-    Other Zarr stores are read like HDF5 files.
-    """
+    """Read X, a layer or a representation; columns of `obs` are labels. Other Zarr is like HDF5."""
     with opened(name, file, limits) as contents:
         upload, unused = contents.upload, contents.upload.report["unused"]
         if opened is opened_zarr and not any(path[:4] == "obs/" for path in contents.items):

@@ -86,10 +86,7 @@ def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions)
 
 
 def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str:
-    """Return the name of the array of rows: the `wanted` one, X, or the only matrix.
-
-    A matrix with unusually few rows is taken only if there is no other.
-    """
+    """Return the array of rows: the `wanted` one, X, or the only matrix of enough rows."""
     name, report, possible = upload.name, upload.report, dict[str, Item]()
     for least in (LIMITS.least_rows, upload.limits.least_rows):
         possible = possible or {key: it for key, it in items.items() if _is_matrix(it, least)}
@@ -188,8 +185,8 @@ def _beside(
             continue
         if (length := math.prod(item.shape)) == n_rows:
             columns[key] = _column(item)
-        elif features is None and item.dtype.kind in "US" and sides[1:] == (length,):
-            features = _column(item).tolist()  # as in scikit-learn's data sets
+        elif features is None and sides[1:] == (length,) and _names(column := _column(item)):
+            features = [f"{x:.7g}" if isinstance(x, float) else str(x) for x in column.tolist()]
             uploads.note(report, "Names of features", key)
         else:
             unused[key] = f"{counted(length, 'value')} for {counted(n_rows, 'row')}"
@@ -231,6 +228,11 @@ def _is_matrix(item: Item, least_rows: int) -> bool:
     plain = item.dtype.kind in "buifc" and not item.dtype.hasobject
     large = len(item.shape) >= 2 and item.shape[0] >= least_rows and math.prod(item.shape[1:]) >= 2
     return plain and large
+
+
+def _names(column: np.ndarray) -> bool:
+    """Whether a vector may name features: it has texts, or numbers in order, as wavelengths."""
+    return column.dtype.kind in "US" or {*np.sign(np.diff(column * 1.0))} in ({1.0}, {-1.0})
 
 
 def _column(item: Item) -> np.ndarray:
@@ -330,10 +332,7 @@ def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LI
 
 
 def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one array, or a SciPy sparse matrix, as rows, and others as ids and labels.
-
-    Files of ``python -m appca data --out x.npz`` give the same data set.
-    """
+    """Read one array, or a SciPy sparse matrix, as rows, and others as ids and labels."""
     upload, items = Upload(name, limits), dict[str, Item]()
     unused = upload.report["unused"]
     with uploads.file_stream(name, file, limits) as stream:
@@ -576,10 +575,7 @@ def opened_hdf5(upload: Upload, stream: BinaryIO, *, matlab: bool = False) -> It
 
 
 def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one array, or 10x Genomics counts, as rows; other arrays are ids and labels.
-
-    Numbers packed by netCDF are unpacked. References to other files are not followed.
-    """
+    """Read one array, or 10x Genomics counts, as rows; other arrays are ids and labels."""
     upload = Upload(name, limits)
     with uploads.plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
         items, unused = tree.items, tree.unused

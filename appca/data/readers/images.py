@@ -173,10 +173,7 @@ def labels_of(paths: list[PathParts], stems: list[str]) -> dict[str, np.ndarray]
 def decode(
     data: bytes, name: str, size: tuple[int, int] | None, limits: ReadLimits
 ) -> Iterator[Page]:
-    """Yield the pages of an image file, rotated by EXIF and resized to `size` (h, w), if given.
-
-    Raises NotAnImageError if the file is not an image; `name` appears in other errors.
-    """
+    """Yield the pages of a file, resized to `size` (h, w) if given; else raise NotAnImageError."""
     from PIL import Image, ImageOps
 
     most, msg = min(limits.pixels, limits.n_bytes // 4), ""  # 4 bytes per pixel, with opacity
@@ -246,7 +243,7 @@ def _check_alike(title: str, first: Page, label: str, page: Page, report: FileRe
     (h, w), (h2, w2) = first.pixels.shape[:2], page.pixels.shape[:2]
     msg = ""
     if (h, w) != (h2, w2):
-        report["option"] = f"size=[{h},{w}]"  # an example
+        report |= {"option": f"size=[{h},{w}]", "first_size": [h, w]}  # an example
         msg = (
             f"The images differ in size (“{title}” has {w} x {h} and “{label}” has {w2} x {h2}); "
             "choose a size to bring all of them to."

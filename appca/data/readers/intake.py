@@ -110,11 +110,7 @@ def convert(
     *,
     is_chosen: bool = False,
 ) -> "tuple[pd.Series[Any], str]":
-    """Convert a text column to numbers if 90% of its cells are numeric; missing cells become None.
-
-    50% is enough if a user chose numbers. Also returns why numeric cells remain text; the report
-    receives non-numeric cells, units and unusual decimal signs.
-    """
+    """Convert texts to numbers if 90% are (50% if chosen); also say why numeric cells stay text."""
     import pandas as pd
 
     codes, raw = pd.factorize(column if column.dtype == "category" else column.astype(object))
@@ -412,8 +408,8 @@ _LABEL_NAME = re.compile(
     r"(label|class|target|species|category|group|cluster|digit|diagnosis|type|y)s?", re.IGNORECASE
 )
 _ID_NAME = re.compile(
-    r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0|barcode"
-    r"|sample|specimen|subject|patient|participant|respondent",
+    r"(.*[ _-])?(ids?|index|key|name|filename|file)|idno|unnamed: 0|barcode"
+    r"|(sample|specimen|subject|patient|participant|respondent)([ _-]?(number|no|nr)[.]?)?",
     re.IGNORECASE,
 )
 _PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
@@ -691,6 +687,9 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
     are_classes = n <= n_rows / 2 if n_rows >= _FEWEST else n < max(2, n_rows)
     if column.is_large:
         return "ignored", "whole numbers of more than 15 digits"
+    repeats = are_classes and not column.name.lower().endswith(("index", "key"))
+    if repeats and column.called_id and column.kind == "number" and column.whole:
+        return ("label", "") if n <= FEW else ("ignored", "repeated ids")
     if column.kind == "number":
         few_values = column.whole and n <= FEW and are_classes and is_label_name(column.name)
         return "label" if few_values else "feature", ""
@@ -705,10 +704,7 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
 def likely_labels(
     columns: list[Column], roles: dict[str, str], frame: "pd.DataFrame"
 ) -> dict[str, int]:
-    """Map features with 2 to 30 distinct integers, each in at least 3 rows, to that number.
-
-    They may be labels; but if most columns are like this, the columns are counts.
-    """
+    """Map features that may be labels, with 2 to 30 whole numbers, to how many they have."""
     features = [each for each in columns if roles[each.name] == "feature"]
     narrow = [each for each in features if each.whole and each.complete and 1 <= each.span < FEW]
     labels = {}

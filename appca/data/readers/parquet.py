@@ -28,10 +28,7 @@ _NO_PART = "__HIVE_DEFAULT_PARTITION__"
 
 
 def read_parquet(files: Files, options: TableOptions, limits: ReadLimits) -> Dataset:
-    """Read a Parquet table in one or more files, like a CSV file with the same cells.
-
-    Lists of equal length become columns; folders called key=value become a column of texts.
-    """
+    """Read a table like a CSV file with the same cells; lists of equal length become columns."""
     name = shortened(files[0][0], uploads.LONGEST_NAME)
     table, texts = parts_of(files, limits)
     return intake.build(name, columns_of(name, table, texts, options, limits), options, limits)

@@ -39,11 +39,7 @@ Result = TypeVar("Result")
 
 
 def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> Dataset:
-    """Run `appca.data.readers.read_many` in another process.
-
-    The temporary folder in `limits` holds copies of the files and the values of the data set,
-    which load on use. Also raises InputError if the process ends.
-    """
+    """Run `read_many` in another process; its values load on use from the folder in `limits`."""
     return work_apart(f"{_HERE}:read_into", _opened, files, limits=limits, **options)
 
 

@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -664,6 +665,25 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
     return build(name, table, options, limits)
 
 
+def read_json(name: str, file: File, options: TableOptions, limits: ReadLimits) -> Dataset:
+    """Read JSON records, in a list or one on each line: keys become columns; null is missing."""
+    import pandas as pd
+
+    few = limits._replace(n_bytes=limits.n_bytes // 8)  # parsed records take more memory
+    text = uploads.file_bytes(name, file, few).decode("utf-8-sig", "replace").strip()
+    records: Any = None
+    with suppress(ValueError, RecursionError):
+        records = json.loads(text if text[:1] == "[" else f"[{','.join(text.splitlines())}]")
+    msg = f"“{name}” holds no list of records, such as [{{}}]; write it as CSV."
+    refuse_if(not records or any(type(record) is not dict for record in records), msg)
+    keys = list(dict.fromkeys(itertools.chain.from_iterable(records)))
+    uploads.check_matrix(name, len(records), len(keys), 8, limits)
+    cells = [["" if (v := r.get(key)) is None else str(v) for key in keys] for r in records]
+    frame = pd.DataFrame(cells, columns=range(len(keys)), dtype=object)
+    table = _table(frame, keys, options, {"decimal": ".", "lines": Counter()})
+    return build(name, table, options, limits)
+
+
 def _cells(book: Any, title: str, limits: ReadLimits) -> list[Record]:
     sheet = book.get_sheet_by_name(title)
     uploads.check_matrix(title, sheet.total_height, max(1, sheet.total_width), 8, limits)
@@ -682,4 +702,5 @@ def _text(cell: object) -> str:
 
 READER = Reader(CsvOptions, read)
 ARFF_READER = Reader(TableOptions, read_arff)
+JSON_READER = Reader(TableOptions, read_json)
 SHEET_READER = Reader(SheetOptions, read)
