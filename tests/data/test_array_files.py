@@ -98,11 +98,17 @@ def oldest_h5ad(file: Any) -> None:
     """Tables and categories as anndata wrote them before 0.7."""
     names, kinds = np.array(CELLS, "S8"), np.array([0, 1, 2] * 2 + [-1] * 3, np.int8)
     genes = np.array([f"g{j}" for j in range(7)], object)
-    tables = {"obs": {"index": names, "kind": kinds, "depth": np.arange(9) / 2},
-              "var": {"index": genes}, "obsm": {"X_pca": np.eye(9, 2)}, "raw.var": {"index": genes}}
+    tables = {
+        "obs": {"index": names, "kind": kinds, "depth": np.arange(9) / 2},
+        "var": {"index": genes},
+        "obsm": {"X_pca": np.eye(9, 2)},
+        "raw.var": {"index": genes},
+    }
     for table, columns in tables.items():
-        kind = [(key, h5py.string_dtype() if column.dtype == object else column.dtype,
-                 column.shape[1:]) for key, column in columns.items()]
+        kind = [
+            (key, h5py.string_dtype() if column.dtype == object else column.dtype, column.shape[1:])
+            for key, column in columns.items()
+        ]
         values = np.empty(len(next(iter(columns.values()))), kind)
         for key, column in columns.items():
             values[key] = column

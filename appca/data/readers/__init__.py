@@ -200,7 +200,7 @@ def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Da
 def _down_first(dataset: Dataset) -> Dataset:
     """Reorder pixels that are stored column by column to row-major order."""
     h, w, *colour = dataset.image_shape or (1, dataset.n_features)
-    places = pixel_order(PixelShape(h, w, *colour or [1], by_column=True))
+    places = pixel_order(PixelShape(h, w, colour[0] if colour else 1, by_column=True))
     names, gaps = dataset.feature_names, dataset.missing
     return replace(
         dataset,

@@ -602,8 +602,8 @@ def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits =
         unused |= {path: "not part of the counts" for path in items if path[: len(group)] != group}
         names = stated.get("name", stated.get("old"))
         ids = barcodes.astype(str) if len(barcodes) == cells else None
-        places = slice(None) if places is None else places
-        features = None if names is None else names[places].astype(str).tolist()
+        kept = slice(None) if places is None else places
+        features = None if names is None else names[kept].astype(str).tolist()
         return build(upload, X, Beside(ids, {}, features), options.missing)
 
 
