@@ -400,9 +400,7 @@ def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
         pre, end = ("", "s") if dataset.image_shape else (f"{column} ", "")
         ways = ("higher", "lower") if of_score else ("used more", "used less")
         for way, names in zip(ways, (test["high"], test["low"]), strict=True):
-            short = [
-                pre + x + end if x.isdigit() or len(x) < 2 else shortened(x, 24) for x in names
-            ]
+            short = [pre + x + end if x.isdigit() or not x[1:] else shortened(x, 24) for x in names]
             phrases += [f"{way} for {' and '.join(short)}"] if names else []
         sentences.setdefault(test["component"], ", ".join(phrases))
     return [sentences.get(k + 1, "") for k in range(active.shape[1])]

@@ -147,8 +147,7 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
     if done < len(steps):
         with place:
             if not compared:
-                held_out = "Each choice is judged by rows that the fit has not seen."
-                kit.answer("Which K and L?", held_out)
+                kit.answer("Which K and L?", "Each is judged by rows that the fit has not seen.")
         with buttons:
             label = "Go on" if done else f"Compare {len(config.cells)} choices"
             start_button(dataset, config, "grid", label, done)

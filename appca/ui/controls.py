@@ -238,8 +238,7 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
     text = f"{(rows & mask).sum():,} of the {mask.sum():,} selected rows meet the rule, as "
     text += f"do {(rows & ~mask).sum():,} others. Of {rule.n_held_out:,} rows not used to find it, "
     text += f"{percent(rule.quality.recall)} of the selected meet it, and "
-    text += f"{percent(rule.quality.precision)} of those that meet it are selected."
-    st.caption(markdown(text))
+    st.caption(markdown(f"{text}{percent(rule.quality.precision)} of those that do are selected."))
     look: Any = {"disabled": not rows.any()}
     with st.container(horizontal=True, gap="small"):
         label = f"Select its {rows.sum():,} rows"
