@@ -130,7 +130,7 @@ def add_fit(
         with annotated.packed(folder) as changed:
             changed.seek(0)
             path.write_bytes(changed.read())
-    except (OSError, KeyError, ValueError, RuntimeError, TypeError) as error:
+    except (OSError, LookupError, ValueError, RuntimeError, TypeError, AttributeError) as error:
         msg = f"“{name}” is not a file that can be extended; save it again with anndata."
         raise InputError(msg) from error
     return {}

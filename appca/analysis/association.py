@@ -106,6 +106,8 @@ def measures_of_rows(X: Any) -> dict[str, np.ndarray]:
     sparse = hasattr(X, "tocsr")
     sums = np.asarray(X.sum(axis=1) if sparse else np.nansum(X, axis=1), dtype=float).ravel()
     measures = {"row sum": sums, "row order": np.arange(len(sums), dtype=float)}
+    if X.min() < 0 if sparse else np.less(X, 0).any():  # a sum of centred values is no total
+        del measures["row sum"]
     if not sparse and (gaps := np.isnan(np.asarray(X, dtype=float)).mean(axis=1)).any():
         measures[GAPS] = gaps
     return measures
@@ -392,13 +394,13 @@ def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
     sentences: dict[int, str] = {}
     strong = tests[(tests["effect"] >= LEAST) & (tests["q"] < SIGNIFICANT)]
     for test in strong.sort_values("effect", ascending=False, kind="stable").to_dict("records"):
-        of_score, phrases = test["part"] == SCORE, []
+        of_score, column, phrases = test["part"] == SCORE, shortened(test["column"]), []
         if test["kind"] != "class":
-            way = test["direction"] if of_score else f"use {test['direction']}"
-            phrases = [f"{way} with {shortened(test['column'])}"]
+            phrases = [f"{'use ' * (not of_score)}{test['direction']} with {column}"]
+        pre, end = ("", "s") if dataset.image_shape else (f"{column} ", "")
         ways = ("higher", "lower") if of_score else ("used more", "used less")
         for way, names in zip(ways, (test["high"], test["low"]), strict=True):
-            short = [f"{x}s" if len(x) == 1 and x.isalnum() else shortened(x, 24) for x in names]
+            short = [pre + x + end if x.isdigit() or not x[1:] else shortened(x, 24) for x in names]
             phrases += [f"{way} for {' and '.join(short)}"] if names else []
         sentences.setdefault(test["component"], ", ".join(phrases))
     return [sentences.get(k + 1, "") for k in range(active.shape[1])]

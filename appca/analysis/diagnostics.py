@@ -93,7 +93,7 @@ WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): longer chains do not help
 
 Level = Literal["good", "unknown", "doubtful", "bad"]
 LEVELS: tuple[Level, ...] = ("good", "unknown", "doubtful", "bad")
-MOST_DOUBTFUL, MOST_REPEATED = 0.5, 0.01  # largest acceptable shares of such rows
+MOST_DOUBTFUL, MOST_REPEATED = 1 / 3, 0.01  # largest acceptable shares of such rows
 MOST_AT_FLOOR = 0.05  # largest acceptable share of features at their noise floor
 MOST_OF_A_ROW, MOST_BEFORE_BAD = 0.1, 0.5  # shares of the squared projections in one row
 RECOVERED = 0.9  # least median |cos| of a component over fits to halves of the rows

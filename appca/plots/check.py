@@ -80,7 +80,8 @@ def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.
     """Draw a curve over K for each L; the suggested L is emphasized and the suggested K ringed."""
     values, components, actives, name = picture
     K, L = suggested or (None, None)
-    across = {"title": "K", "showgrid": False, "tickformat": "d", "nticks": 12}
+    ks = np.array(components)[np.isfinite(values).any(axis=1)]
+    across = {"title": "K", "showgrid": False, "dtick": int(np.ptp(ks) if len(ks) else 0) // 10 + 1}
     layout: dict[str, Any] = {"showlegend": False, "hovermode": "closest", "dragmode": False}
     down = {"title": name, "automargin": True}
     figure = chart([], CURVES_HEIGHT, across, down, **layout).update_layout(margin={"r": 54})

@@ -567,7 +567,9 @@ def use(opened: Opened, options: Options, dataset: Dataset) -> None:
     opened.choices[digest] = options  # for undo
     opened.arrival.became(digest)
     state.open_dataset(digest)
+    scaled = state.config().preprocessing.get("scale") == "feature"
     opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)
+    opened.said += " Each feature is scaled to variance 1." * scaled
     st.switch_page(EXPLORE)
 
 

@@ -143,18 +143,17 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
         return
     measured, steps = config.records(home()), config.steps()
     table, done = choose.table(config, measured), len(measured)
+    compared = int(np.isfinite(table.log_likelihood).all(axis=-1).sum())
     if done < len(steps):
         with place:
-            if done:
-                kit.answer(f"{done:,} of {len(steps):,} fits are done")
-            else:
-                held_out = "Each choice is judged by rows that the fit has not seen."
-                kit.answer("Which K and L?", held_out)
+            if not compared:
+                kit.answer("Which K and L?", "Each is judged by rows that the fit has not seen.")
         with buttons:
-            label = "Go on" if done else f"Compare {len(steps) // config.n_folds} choices"
+            label = "Go on" if done else f"Compare {len(config.cells)} choices"
             start_button(dataset, config, "grid", label, done)
-    if np.isfinite(table.log_likelihood.mean(axis=-1)).any():
-        _draw(config, table, place, buttons)
+    if compared:
+        others = len(config.cells) - compared if done < len(steps) else 0
+        _draw(config, table, place, buttons, others)
     else:
         live()
     every = [(k, active) for k in config.components for active in config.actives if active <= k]
@@ -169,13 +168,17 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
         st.caption(f"{counted(done, 'fit')} in {seconds} on {rows:,} rows, {config.n_folds} folds")
 
 
-def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> None:
+def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, others: int) -> None:
     now = state.config()
     best = choose.advise(grid, now.n_active or 2)
     assert best is not None  # at least one cell is measured
     (k, active), (more, share) = best.cell, choose.gain(grid, best.cell)
+    title, text = f"Try K = {k} and L = {active}", best.reason
+    if others:
+        title = f"So far K = {k} and L = {active}, of {len(config.cells) - others} choices compared"
+        text = f"The other {others}, which include larger ones, were not fitted: go on first."
     with place:
-        kit.answer(f"Try K = {k} and L = {active}", best.reason)
+        kit.answer(title, text)
     with buttons:
         adopt = partial(state.set_parameters, n_components=k, n_active=active)
         is_now = (now.k, now.n_active) == (k, active)

@@ -371,7 +371,7 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
     ends = {"high": first["high"], "low": first["low"]}
     way = ", ".join(f"{end} for {', '.join(names)}" for end, names in ends.items() if names)
     way = way or f"it {first['direction']} with it"
-    said = f"{column[:1].upper() + column[1:]} goes most with {what} {component}: {way}."
+    said = f"“{column}” goes most with {what} {component}: {way}."
     text = f"**{markdown(said)}**"
     same = (sound["component"] == first["component"]) & (sound["part"] == first["part"])
     others = sound[same & ~sound["column"].isin([*dataset.labels, first["column"]])]

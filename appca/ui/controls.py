@@ -37,8 +37,9 @@ def offers(
 ) -> list[tuple[str, str, str]]:
     """Return the possible colourings: keys, names and groups; `trust` is that of a map."""
     every, more = colour_choices(dataset), groups.COLOURS
-    every |= {key: key for key, of in more.items() if of.offered and of.offered(dataset, trust)}
-    listed = [(key, capital(name), "Rows") for key, name in every.items()]
+    offered = [key for key, of in more.items() if of.offered and of.offered(dataset, trust)]
+    every |= {key: capital(key) for key in offered}
+    listed = [(key, name, "Rows") for key, name in every.items()]
     if fitted is not None and len(fitted.components) <= MOST_COMPONENTS:
         names = (capital(name_of(fitted, k)) for k in range(len(fitted.components)))
         listed += [(f"component:{k}", name, "Components") for k, name in enumerate(names, 1)]
@@ -219,13 +220,9 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
     def searched() -> tuple[RowRule, np.ndarray]:
         table = dataset_table(dataset, shown.fitted)
         first = mask.argmax()
-        chosen = [
-            name  # labels with a class that equals the selection
-            for name, values in dataset.labels.items()
-            if np.array_equal(values == values[first], mask)
-        ]
-        others = {name: values for name, values in table.items() if name not in chosen}
-        rule = described(others, mask)
+        labels = dataset.labels  # one with a class that equals the selection is no news
+        equal = [key for key in labels if np.array_equal(labels[key] == labels[key][first], mask)]
+        rule = described({key: table[key] for key in table if key not in equal}, mask)
         return rule, rule.mask(table)
 
     st.caption("As a rule")
@@ -238,15 +235,24 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
     st.markdown(f"**{markdown(said)}**")
     if rule.negated:
         st.caption("“Not”: the rows that miss at least one of these conditions.")
-    text = f"{percent(rule.quality.recall)} of the selected rows meet the rule, and "
-    text += f"{percent(rule.quality.precision)} of the rows that meet it are selected"
-    st.caption(markdown(f"{text}, on {rule.n_held_out:,} rows that the search has not seen."))
+    text = f"{(rows & mask).sum():,} of the {mask.sum():,} selected rows meet the rule, as "
+    text += f"do {(rows & ~mask).sum():,} others. Of {rule.n_held_out:,} rows not used to find it, "
+    text += f"{percent(rule.quality.recall)} of the selected meet it, and "
+    st.caption(markdown(f"{text}{percent(rule.quality.precision)} of those that do are selected."))
     look: Any = {"disabled": not rows.any()}
     with st.container(horizontal=True, gap="small"):
         label = f"Select its {rows.sum():,} rows"
         press(label, "rule_select", state.put, dataset, rows, **look)
         look["help"] = "Keep its rows among the named selections, called like the rule"
-        press("Keep", "rule_keep", state.save_rule, dataset, rows, said, **look)
+        press(
+            f"Keep its {rows.sum():,} rows",
+            "rule_keep",
+            state.save_rule,
+            dataset,
+            rows,
+            said,
+            **look,
+        )
         with st.popover("Code", key="rule_code"):
             st.code(rule.to_pandas(), language="python", wrap_lines=True)
             st.caption("With a model, its rows X, and the columns as a DataFrame:")

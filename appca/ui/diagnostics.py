@@ -17,8 +17,9 @@ from appca.data.dataset import Dataset, duplicate_rows
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import likelihood
-from appca.runs.fit import halves_of
+from appca.runs.fit import fits_around_gaps, halves_of, models_of
 from appca.runs.home import home
+from appca.runs.run import RunConfig
 from appca.ui import choose, kit
 from appca.ui.choose import Look
 from appca.ui.downloads import save_button
@@ -205,6 +206,15 @@ ANSWERS = {
 SHORT = {"No gain at this K": "K could be higher", "L is too small": "L could be higher"}
 
 
+def _of_scales(config: RunConfig) -> list[Check]:
+    """Return a warning if held-out rows are known to prefer a scale per row."""
+    is_plain = config.model == "aPPCA" and fits_around_gaps(config)
+    if not is_plain or not compare.prefers_row_scales(models_of(config).measured(home())):
+        return []
+    why = "A scale per row describes held-out rows clearly better: use row scales, and fit again."
+    return [Check("doubtful", "Rows differ in scale", why)]
+
+
 def in_short(dataset: Dataset, shown: Shown) -> str:
     """Summarise the stored checks of a fit in a few words; without checks, how it ended."""
     fitted, halves = shown.fitted, halves_of(shown.config)
@@ -213,6 +223,7 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
     halved = diagnostics.of_halves(halves.outcome(home()) if halves is not None else None)
     every = [*used, *diagnostics.of_rows(fitted.membership, 0), *halved]
+    every += _of_scales(shown.config)
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
     return {"good": "Fits well", "unknown": kit.ending(shown)}.get(level, SHORT.get(said, said))
@@ -240,6 +251,7 @@ def _checks(dataset: Dataset, shown: Shown, halves: StabilityConfig | None) -> l
     else:
         why = "Halves of the rows are not fitted with this model: compare it with another start."
         checks.append(Check("doubtful", "Not checked on halves", why))
+    checks += _of_scales(shown.config)
     repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
     return checks + diagnostics.of_rows(fitted.membership, repeated)
 

@@ -20,7 +20,7 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
-from appca.words import InputError, capital, counted, minus, number, percent, shortened
+from appca.words import InputError, counted, minus, number, percent, shortened
 
 BARS = 10
 PANELS = 20
@@ -100,7 +100,7 @@ def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]
     }
     for classes in kit.every(dataset):
         for c, name in enumerate(classes.names):
-            label = f"{capital(shortened(classes.title, 20))} {shortened(name, 24)}"
+            label = f"{shortened(classes.title, 20)} {shortened(name, 24)}"
             choices[f"{classes.title} = {name}"] = (label, np.flatnonzero(classes.codes == c))
     return choices
 

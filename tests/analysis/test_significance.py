@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.stats import kstest, mannwhitneyu, spearmanr, ttest_ind
 
 from appca import AdaptivePPCA, association, drift, enrichment
-from appca.analysis.association import associated, goes_with, proposed_names
+from appca.analysis.association import associated, goes_with, measures_of_rows, proposed_names
 from appca.analysis.new_rows import drifted
 from appca.analysis.permutation import CLEAR, permuted
 from appca.data.dataset import Dataset
@@ -187,11 +187,13 @@ def test_effects_are_those_of_scipy_without_chance():
 def test_technical_columns_are_marked_and_useless_ones_left_out():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(90, 6))
+    assert "row sum" not in measures_of_rows(X), "a sum of values of both signs is no total"
+    X += 9
     table = {
         "kind": LETTERS[np.arange(90) // 30],
         "code": np.array([7, 3, 5])[np.arange(90) // 30],
-        "depth": np.exp(X.sum(axis=1)),
-        "minus": -np.exp(X.sum(axis=1)),
+        "depth": np.exp(X.sum(axis=1) - 54),
+        "minus": -np.exp(X.sum(axis=1) - 54),
         "Batch_2": LETTERS[rng.integers(0, 3, 90)],
         "when": [f"2026-03-{1 + i % 28:02d}" for i in rng.permutation(90)],
         "gaps": np.where(np.arange(90) % 3, rng.normal(size=90), np.nan),
@@ -250,7 +252,7 @@ NAMES = np.array(["setosa", "b", "c", "virginica", "e"])
 @pytest.mark.parametrize(
     ("labels", "scores", "active", "sentences"),
     [
-        ({"digit": CODES.astype(str)}, PLANTED, None, ["higher for 0s, lower for 3s"]),
+        ({"digit": CODES.astype(str)}, PLANTED, None, ["higher for digit 0, lower for digit 3"]),
         ({"kind": NAMES[CODES]}, PLANTED, None, ["higher for setosa, lower for virginica"]),
         ({"kind": TWO.astype(str), "age": AGE}, NOISE[:, 0] - AGE, None, ["falls with age"]),
         ({"kind": TWO.astype(str)}, NOISE, None, [""] * 4),

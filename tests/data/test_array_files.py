@@ -94,6 +94,30 @@ def old_h5ad(file: Any) -> None:
     codes.attrs["categories"] = names.ref
 
 
+def oldest_h5ad(file: Any) -> None:
+    """Tables and categories as anndata wrote them before 0.7."""
+    names, kinds = np.array(CELLS, "S8"), np.array([0, 1, 2] * 2 + [-1] * 3, np.int8)
+    genes = np.array([f"g{j}" for j in range(7)], object)
+    tables = {
+        "obs": {"index": names, "kind": kinds, "depth": np.arange(9) / 2},
+        "var": {"index": genes},
+        "obsm": {"X_pca": np.eye(9, 2)},
+        "raw.var": {"index": genes},
+    }
+    for table, columns in tables.items():
+        kind = [
+            (key, h5py.string_dtype() if column.dtype == object else column.dtype, column.shape[1:])
+            for key, column in columns.items()
+        ]
+        values = np.empty(len(next(iter(columns.values()))), kind)
+        for key, column in columns.items():
+            values[key] = column
+        if table in file:
+            del file[table]
+        file[table] = values
+    file["uns/kind_categories"] = np.array(["B", "NK", "T"], "S2")
+
+
 def cells_of_7_3(file: Any) -> None:
     refs = np.empty((1, 6), h5py.ref_dtype)
     for i, word in enumerate(KINDS):
@@ -247,6 +271,9 @@ READ = [
          facts="df (a table of pandas; write it by frame.to_parquet('x.parquet'))"),
     Case("old.h5ad", changed(h5ad(C.astype("f4")), old_h5ad), C,
          {"kind": ["B", "NK", "T"] * 2 + [""] * 3}),
+    Case("oldest.h5ad", changed(h5ad(C.astype("f4")), oldest_h5ad), C,
+         {"kind": ["B", "NK", "T"] * 2 + [""] * 3, "depth": np.arange(9) / 2}, CELLS,
+         [f"g{j}" for j in range(7)], "obsm/X_pca (another matrix"),
     Case("protein.h5ad", changed(h5ad(C.astype("f4")), lambda file: (
         file.create_dataset("obsm/p/_index", data=CELLS),
         file.create_dataset("obsm/p/CD3", data=np.arange(9.0)))),

@@ -93,6 +93,7 @@ CASES: dict[Callable[[], go.Figure], dict[str, object]] = {
         "data.0.text": [["", "−7.0", ""], ["", "", ""]],
     },
     (lambda: check.by_budget(GRID, (8, 2))): {
+        "layout.xaxis.dtick": 1,
         "data.0.x": [2, 4, 8],
         "data.1.x": [2, 8],
         "data.2.x": [8],

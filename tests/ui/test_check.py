@@ -81,7 +81,9 @@ def test_a_grid_fills_survives_cancel_and_reload_and_its_answer_is_adopted(start
     assert [row for row in heat_map()[0]["text"] if any(row)]
     app.button(key="choose_cancel").click().run()
     assert jobs.cancelled == [job.id]
-    assert f"25 of {len(lines)} fits are done" in html(healthy(app))
+    n = len({(k, n) for k, n, *_ in lines[:24]} & {*config.cells})
+    assert f", of {n} choices compared" in html(healthy(app))
+    assert f"The other {len(config.cells) - n}, which include larger" in html(app)
     assert app.button(key=START).label.startswith("Go on")
     for line in lines[25:]:
         config.journal(home()).append(config.id, line)
@@ -176,6 +178,7 @@ def test_row_scales_are_offered_if_they_are_better(start, table, jobs, monkeypat
     jobs.end(job.id, "done")
     page = told(healthy(app.run()))
     assert ("row_scales" in keys(app), "−97.0, not −100.0 nats each" in page) == (gain > 0,) * 2
+    assert ("Rows differ in scale" in html(app), "Fits well" in html(app)) == (gain > 0, False)
     if gain:
         before = (numbers := ComponentNumbers(home())).rename(shown_run(app), 1, "slant")
         now = shown_run(healthy(app.button(key="row_scales").click().run()))

@@ -35,7 +35,7 @@ def test_components_are_cards_with_names_and_meaning_and_a_row_can_be_steered(st
     assert "<b>loop</b>" not in page
     app = healthy(go(app, "components/meaning"))
     assert "share most" in told(app)
-    assert "Digit goes most with" in told(app)
+    assert "“digit” goes most with" in told(app)
     assert len(charts(app)) == 2
     names_to_take = re.findall(r'data-act="name" data-value="(\d)" title="([^"]*)"', html(app))
     assert [int(k) for k, _ in names_to_take] == [1, 3, 4], "one has a name"

@@ -98,7 +98,8 @@ def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start)
     assert "digit is" not in rule, "the class itself is no news"
     assert "score on 4 below" in rule
     said = next(one for one in texts(app) if "selected rows meet the rule" in one)
-    assert "on 598 rows that the search has not seen" in said
+    assert f"of the {len(np.flatnonzero(zeros))} selected rows meet the rule" in said
+    assert "Of 598 rows not used to find it" in said
     app.button(key="rule_keep").click().run()
     now = address(click(app, "rule_select"))["sel"]
     (saved,) = SelectionStore(home()).list(load("digits").digest, 1797)
@@ -211,7 +212,7 @@ def test_columns_of_a_table_are_offered_by_name_or_number_beside_all_labels(star
     names = ("*a*", "b", "<b>c</b>")
     table = Dataset("t", X, np.arange(40), labels, feature_names=names, missing=missing)
     app = healthy(start(data=table))
-    assert list(Bar(app).colours.values())[:3] == ["Kind", "pH", "*p*"]
+    assert list(Bar(app).colours.values())[:3] == ["kind", "pH", "*p*"]
     assert list(Bar(app).colours.values())[-3:] == list(names)
     colour(app, "feature:2")
     title, codes = drawn[-1]

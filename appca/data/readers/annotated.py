@@ -3,6 +3,7 @@
 import io
 import math
 import operator
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,7 +23,6 @@ from appca.data.readers.intake import Beside, Upload
 from appca.frames import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
 from appca.words import InputError, refuse_if, shortened, unknown
 
-_SPARSE = ("data", "indices", "indptr")
 _PLACES = ("layers", "obsm")  # groups with matrices whose rows are those of X
 _OTHER = {"raw": "before filtering"}
 _OTHER |= dict.fromkeys(("uns", "varm", "obsp", "varp"), "not about single rows")
@@ -75,7 +75,7 @@ class ZarrStore:
 
 
 class Contents:
-    """Annotated data in a file or store of anndata 0.7 or newer."""
+    """Annotated data in a file or store."""
 
     def __init__(self, tree: Hdf5 | ZarrStore) -> None:
         self.upload, self.items, self.attributes = tree.upload, tree.items, tree.attributes
@@ -94,7 +94,7 @@ class Contents:
                 about = self.attributes(place)
                 sides = np.ravel(about.get("shape", about.get("h5sparse_shape"))).tolist()
                 kind = str(about.get("encoding-type", about.get("h5sparse_format")))
-                stored = [self.items[f"{place}/{part}"] for part in _SPARSE]
+                stored = [self.items[f"{place}/{part}"] for part in ("data", "indices", "indptr")]
                 load = partial(lambda stored: [part.load() for part in stored], stored)
                 rows, columns = map(operator.index, sides)
                 matrix = arrays.sparse_item(load, (rows, columns), by_columns="csc" in kind)
@@ -104,14 +104,11 @@ class Contents:
         return matrices
 
     def index_path(self, table: str) -> str:
-        """Return the path of the row names of obs or var; InputError before anndata 0.7."""
+        """Return the path of the row names of obs or var; or raise InputError."""
         is_there = any(path.startswith(f"{table}/") for path in self.items)  # excludes links
         key = _text((self.attributes(table).get("_index") if is_there else None) or "_index")
-        refuse_if(
-            not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys(),
-            f"“{self.upload.name}” has no names in {table}, so no file of anndata 0.7 or "
-            "newer wrote it; read it with anndata and write it again.",
-        )
+        msg = f"“{self.upload.name}” has no names in {table}; write it again with anndata."
+        refuse_if(not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys(), msg)
         return f"{table}/{key}"
 
     def names(self, table: str) -> list[str]:
@@ -203,7 +200,26 @@ def opened_h5ad(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]
         uploads.plain_file(name, file, limits) as stream,
         arrays.opened_hdf5(upload, stream) as tree,
     ):
+        _split_tables(tree)
         yield Contents(tree)
+
+
+def _split_tables(tree: Hdf5) -> None:
+    """Add the columns of the tables of anndata before 0.7 as arrays, named as in newer files."""
+    for table in {"obs", "var", "obsm"} & tree.tables.keys():
+        tree.upload.check_size(table, tree.tables[table].nbytes)
+        with tree.upload.or_damaged("is damaged; write it again"):
+            values = tree.tables[table][()]
+        del tree.unused[table]
+        for j, key in enumerate(values.dtype.names):
+            path = f"{table}/{'_index' if j == 0 and table != 'obsm' else key}"
+            column, names = values[key], tree.items.get(f"uns/{key}_categories")
+            if column.dtype.kind in "SO":
+                column = np.char.decode(column.astype("S"), "utf-8", "replace")
+            if names is not None and column.dtype.kind in "iu":
+                tree.items[f"{path}/categories"] = names
+                path += "/codes"
+            tree.items[path] = Item(column.shape, column.dtype, partial(np.copy, column))
 
 
 @contextmanager
@@ -264,12 +280,12 @@ def read(
         if features is not None and places is not None:
             features = [features[j] for j in places.tolist()]
         upload.report.update(array=wanted, dtype=str(item.dtype))
-        others = [path for path in matrices if path != wanted]
-        unused |= {path: f"another matrix; array={path} reads it" for path in others}
-        there = {path.partition("/")[0] for path in (*contents.items, *unused)}
-        for path in [path for path in unused if path.partition("/")[0] in _OTHER]:
+        del matrices[wanted]
+        unused |= {path: f"another matrix; array={path} reads it" for path in matrices}
+        tops = {path: re.split("[/.]", path)[0] for path in (*contents.items, *unused)}
+        for path in [path for path in unused if tops[path] in _OTHER]:
             del unused[path]
-        unused |= {part: why for part, why in _OTHER.items() if part in there}
+        unused |= {part: why for part, why in _OTHER.items() if part in tops.values()}
         return build(upload, X, Beside(ids, labels, features), options.missing)
 
 
@@ -317,8 +333,7 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
             told = beside.decode("utf-8-sig", "replace").splitlines()
             cells = [line.split("\t") for line in told if line.strip()]
             has_heading = len(cells) - 1 in matrix.shape and len(cells) not in matrix.shape
-            named = [[cell.strip() for cell in line] for line in cells[has_heading:]]
-            tables[side_of(other)] = named
+            tables[side_of(other)] = [[*map(str.strip, line)] for line in cells[has_heading:]]
     sizes = {side: len(lines) for side, lines in tables.items()}
     turn = options.transpose
     if turn is None:

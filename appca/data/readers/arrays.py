@@ -269,15 +269,14 @@ def build(
     names = None
     if named.features is not None and len(named.features) <= limits.columns:
         names = tuple(map(str, distinct_names(named.features)))
-    title = "column" if sides is None else "pixel"
-    features: Sequence[str] = names or NumberedNames(title, X.shape[1])
+    features: Sequence[str] = names or NumberedNames("pixel" if sides else "column", X.shape[1])
     empty = np.zeros(0, int)
     if sides is None and limits.least_rows > 1 and X.dtype.kind == "f" and np.isnan(X.min()):
         empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if 0 < len(empty) <= X.shape[1] - 2:
         left_out = uploads.few([features[j] for j in empty[:6].tolist()], len(empty))
-        words = f"{counted(len(empty), 'feature')} without a number: {left_out}"
-        uploads.note(report, "Left out", words)
+        n_empty = counted(len(empty), "feature")
+        uploads.note(report, "Left out", f"{n_empty} without a number: {left_out}")
         keep = np.setdiff1d(np.arange(X.shape[1]), empty)
         features, X = [features[j] for j in keep.tolist()], X[:, keep]
     report |= {"image_shape": sides, "rows": len(X), "columns": X.shape[1]}
@@ -426,6 +425,7 @@ class Hdf5:
         import h5py
 
         self.upload, self.root, self.items = upload, root, dict[str, Item]()
+        self.tables: dict[str, Any] = {}  # datasets whose entries have named fields
         self.unused: dict[str, str] = upload.report["unused"]
         describe = self._of_matlab if matlab else self._described
 
@@ -451,7 +451,7 @@ class Hdf5:
         """Return the attributes of a group or array; references become paths."""
         import h5py
 
-        stated = dict(self.root[path].attrs)
+        stated = dict(self.root[path].attrs) if path in self.root else {}
         for key, value in stated.items():
             if isinstance(value, h5py.Reference) and value:
                 stated[key] = self.root[value].name.strip("/")
@@ -479,6 +479,7 @@ class Hdf5:
         if h5py.check_string_dtype(dtype) is not None:
             dtype = np.dtype(("U", max(1, 0 if dtype.hasobject else dtype.itemsize)))
         elif dtype.hasobject or dtype.kind not in "buifc":
+            self.tables |= {path: node} if dtype.names else {}
             columns = f"a table of {len(dtype.names or ())} columns; save them as one matrix"
             return columns if dtype.names else "no numbers or texts"
         elif dtype.kind in "iuf" and _PACKED & set(node.attrs) and dtype != np.float32:
@@ -594,12 +595,11 @@ def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits =
         stated = {key: it.load() for key, it in named.items() if it and it.shape == (genes,)}
         places = of_type(upload, stated.get("type"), options.feature_type)
         X = values_of(upload, sparse_item(lambda: parts, (cells, genes)), places)
-        others = [path for path in items if not path.startswith(group)]
-        unused |= dict.fromkeys(others, "not part of the counts")
+        unused |= {path: "not part of the counts" for path in items if path[: len(group)] != group}
         names = stated.get("name", stated.get("old"))
-        names = names if names is None or places is None else names[places]
         ids = barcodes.astype(str) if len(barcodes) == cells else None
-        features = None if names is None else names.astype(str).tolist()
+        kept = slice(None) if places is None else places
+        features = None if names is None else names[kept].astype(str).tolist()
         return build(upload, X, Beside(ids, {}, features), options.missing)
 
 

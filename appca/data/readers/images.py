@@ -94,12 +94,9 @@ def dataset_of(
     upload = Upload(name, limits, {"unused": {}, "files": len(entries), "skipped": skipped})
     paths, pages = _decoded(upload, images, options)
     needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
-    refuse_if(
-        len(paths) < limits.least_rows,
-        f"“{name}” holds {counted(len(paths), 'image')}; at least {needed} needed, in files "
-        f"that end in {', '.join(uploads.ENDINGS)}.",
-        upload.report,
-    )
+    msg = f"“{name}” holds {counted(len(paths), 'image')}; at least {needed} needed, in files "
+    msg += f"that end in {', '.join(uploads.ENDINGS)}."
+    refuse_if(len(paths) < limits.least_rows, msg, upload.report)
     X, sides, levels = _stacked(pages, upload.report)
     while all(len(path) > 1 for path in paths) and len({path[0] for path in paths}) == 1:
         paths = [path[1:] for path in paths]  # without common folders
@@ -145,8 +142,8 @@ def _decoded(
         numbered = [f"{_stem(last)}_{i + 1}.{last.rpartition('.')[2]}" for i in range(n)]
         paths += [(*above, text) for text in (numbered if n > 1 else [last] * n)]
     if n_paged:
-        words = f"{counted(n_paged, 'file')} of several; each page is an image"
-        uploads.note(report, "Pages", words)
+        said = f"{counted(n_paged, 'file')} of several; each page is an image"
+        uploads.note(report, "Pages", said)
     return paths, pages
 
 
@@ -241,19 +238,16 @@ def grey(pixels: np.ndarray) -> np.ndarray:
 
 def _check_alike(title: str, first: Page, label: str, page: Page, report: FileReport) -> None:
     (h, w), (h2, w2) = first.pixels.shape[:2], page.pixels.shape[:2]
-    msg = ""
     if (h, w) != (h2, w2):
         report |= {"option": f"size=[{h},{w}]", "first_size": [h, w]}  # an example
-        msg = (
-            f"The images differ in size (“{title}” has {w} x {h} and “{label}” has {w2} x {h2}); "
-            "choose a size to bring all of them to."
-        )
-    elif first.pixels.dtype != page.pixels.dtype:
-        msg = (
-            f"“{title}” has grey levels of type {first.pixels.dtype} and “{label}” of type "
-            f"{page.pixels.dtype}, which have no scale in common; save all of them alike."
-        )
-    refuse_if(msg, msg, report)
+        msg = f"The images differ in size (“{title}” has {w} x {h} and “{label}” has {w2} x {h2}); "
+        raise InputError(msg + "choose a size to bring all of them to.", report)
+    refuse_if(
+        first.pixels.dtype != page.pixels.dtype,
+        f"“{title}” has grey levels of type {first.pixels.dtype} and “{label}” of type "
+        f"{page.pixels.dtype}, which have no scale in common; save all of them alike.",
+        report,
+    )
 
 
 def _stacked(
@@ -299,8 +293,7 @@ def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
     inks, amounts = np.array([*sums.values()]).T
     ground = 255 if inks.sum() < 127.5 * amounts.sum() else 0
     hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # low contrast with its background
-    words = {0: "black", 255: "white"}
-    odd = int(hidden.sum())
+    words, odd = {0: "black", 255: "white"}, int(hidden.sum())
     told = f"{words[ground]} in {counted(len(inks), 'image')}"
     told += f", but {words[255 - ground]} in {odd:,} whose ink is {words[ground]}" if odd else ""
     uploads.note(report, "Transparent parts", told)

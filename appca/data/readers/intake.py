@@ -515,8 +515,7 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
     report["far"] = {features[j]: [*values.items()] for j, values in far.items()}
     named = any(table.named) or options.transpose
     beside = Beside(ids, labels, features if named else None)
-    upload = Upload(name, limits, report)
-    dataset = data_set(upload, matrix, features, options.missing, beside)
+    dataset = data_set(Upload(name, limits, report), matrix, features, options.missing, beside)
     numbers = [each.name for each in columns if each.kind == "number"]
     report["constant"] += [key for key in numbers if left_out.get(key) == "one value"]
     report["n_constant"] = len(report["constant"])
@@ -779,7 +778,7 @@ def _ids_and_labels(
     if id_of is None:
         return None, columns
     ids = columns.pop(id_of).astype(str)
-    n_repeated = len(ids) - int(frame[id_of].nunique(dropna=False))
+    n_repeated = len(ids) - frame[id_of].nunique(dropna=False)
     if 0 < n_repeated < len(ids) / 2:
         report["repeated_ids"] = n_repeated
         ids = np.array(unique(ids.tolist()))

@@ -142,8 +142,7 @@ def columns_of(
         names = intake.unique([title for title, _ in parts])
         frame = pa.table([column for _, column in parts], names).to_pandas()
     except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
-        reason = shortened(str(error), 100)
-        msg = f"“{shortened(name)}” holds what cannot be read ({reason}); write it again."
+        msg = f"“{shortened(name)}” cannot be read ({shortened(error, 100)}); write it again."
         raise InputError(msg) from error
     none = intake.as_list(options.na_values)
     for key in frame.columns[frame.dtypes == "category"]:

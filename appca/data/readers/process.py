@@ -94,8 +94,7 @@ def work_apart(
             why = f"cannot be read in {MEMORY / 1e6:,.0f} MB, the most that this machine gives to "
             why += "a file, or is damaged"
             why = f"took longer than {SECONDS:,.0f} s to read" if process.late else why
-            why += "; give fewer rows or columns, or another kind of file, such as NPY."
-            msg = f"{title} {why}"
+            msg = f"{title} {why}; give fewer rows or columns, or another kind of file such as NPY."
             raise InputError(msg)
         if "sentence" in facts:
             raise InputError(facts["sentence"], facts["report"])
@@ -146,10 +145,8 @@ def _opened(place: Path, facts: dict[str, Any]) -> Dataset:
 def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool]:
     """Run a request; return its outcome, and whether the process can be used again."""
     files = [(str(name), str(path)) for name, path in request["files"]]
-    options = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in request["options"].items()
-    }
+    stated = request["options"].items()
+    options = {key: tuple(value) if isinstance(value, list) else value for key, value in stated}
     in_use = _status("VmData")
     with suppress(ImportError, AttributeError, ValueError, OSError):  # not on every system
         import resource

@@ -577,14 +577,12 @@ def _rows_without_data(
         may_be = [not cell or cell == header[j] or bool(_RULE.fullmatch(cell)) for cell in cells]
         rows = rows[np.array(may_be, bool)]
 
-    def cells_of(row: int) -> list[str]:
-        return [bare(column[row]) for column in columns.values()]
-
-    again = header if is_text.all() and any(header) else None
-    texts = {row: cells_of(row) for row in rows.tolist()}
-    kinds = {i: _no_data(row) or "repeated header" * (row == again) for i, row in texts.items()}
-    for row in range(len(frame) - 1, max(-1, len(frame) - 1 - _MOST_TOTALS), -1):
-        first, *others = [*filter(None, cells_of(row)), ""]
+    head = header if is_text.all() and any(header) else None
+    last = range(len(frame) - 1, max(-1, len(frame) - 1 - _MOST_TOTALS), -1)
+    texts = {i: [bare(cells[i]) for cells in columns.values()] for i in {*rows.tolist(), *last}}
+    kinds = {i: _no_data(texts[i]) or "repeated header" * (texts[i] == head) for i in rows.tolist()}
+    for row in last:
+        first, *others = [*filter(None, texts[row]), ""]
         is_alone = not any(others) and frame.iloc[row, ~is_text].isna().all() and len(header) > 2
         if _TOTAL.fullmatch(first.strip(": ")):
             kinds[row] = "total"
