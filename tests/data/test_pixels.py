@@ -12,7 +12,8 @@ from appca.canvas.sheets import sheets_of
 from appca.data.dataset import Dataset, follow_each_other
 from appca.data.pixels import PixelShape, likely_shapes, pixel_order
 from appca.data.readers import read
-from appca.plots.components import SPARK, lines_of_rows, picture_shape, row_lines
+from appca.ordered import lines_of_rows
+from appca.plots.components import SPARK, picture_shape, row_lines
 
 
 def digits() -> np.ndarray:

@@ -382,23 +382,23 @@ def _header(grid: Grid) -> tuple[bool, bool]:
     if not len(above):
         named = unnamed or n_words > 0 if numeric.any() else not is_number.any()
         return named and (len(grid.texts) > 1 or len(numeric) > 1), False
+    worded = n_words > 0 or unnamed
+    for j in np.flatnonzero(words & ~numeric):
+        worded = worded or grid.texts[0, j] not in grid.texts[1:, j].tolist()
     steps = np.diff(numbers, axis=1)
     rises = np.all(steps > 0, axis=1) | np.all(steps < 0, axis=1)
     if not rises[0] or (above % 1).any():
         steady = len(above) >= _MANY and bool(rises[0])
-        return n_words > len(above) or steady, steady
+        return n_words > len(above) or steady, steady and not worded
     alike = len(above) > 3 and rises[1:].mean() > 0.5
     low, high = np.nanmin(body, axis=0), np.nanmax(body, axis=0)
     reach = 3 * (high - low)
     outside = (above > high + reach) | (above < low - reach) | (np.nan_to_num(body) % 1).any(axis=0)
     far = bool(outside.mean() > 0.5)
     counted_up = len(above) > 3 and bool((above == np.arange(len(above))).all())
-    worded = n_words > 0 or unnamed
-    for j in np.flatnonzero(words & ~numeric):
-        worded = worded or grid.texts[0, j] not in grid.texts[1:, j].tolist()
     clear = (far or counted_up) and (worded or len(above) > 2)
     if clear or (worded and not alike):
-        return True, not clear or bool(alike and not worded)
+        return True, bool(alike and not worded)
     return False, far or worded
 
 
