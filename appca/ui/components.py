@@ -143,7 +143,7 @@ def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
         lambda: components.patterns(shown.fitted, plots.picture_shape(dataset)),
     )
     if dataset.is_ordered:
-        return curve(dataset, {name_of(shown.fitted, k): every[k]}), ""
+        return curve(dataset, {capital(name_of(shown.fitted, k)): every[k]}), ""
     picture = picture_of(every[k], dataset, dark=is_dark())
     if picture is None:
         return "", loadings(every[k], dataset.feature_names)
