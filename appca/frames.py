@@ -1,7 +1,8 @@
 """Tables and rows of any library as arrays: pandas, polars, pyarrow, AnnData, masked, sparse."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 FEW_INTEGERS = 20  # integers with at most so many different values are classes
 MOST_CLASSES = 200  # maximum for a column in tests
+FEW = 8  # maximum number of columns to be joined to a wider table
 HIGHLY_VARIABLE = "highly_variable"
 MOST_CATEGORIES = 1000  # maximum for a column that colours rows
 EXACT = 1 << 53  # larger integers become texts, to keep all digits
@@ -50,6 +52,55 @@ def number_column(name: str, values: Any) -> TableColumn:
     """Return a column as numbers (N,), even if it looks like classes; inf is missing."""
     x = np.asarray(values, dtype=np.float64)
     return TableColumn(name, "number", np.where(np.isfinite(x), x, np.nan))
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Make names unique: the second "name" becomes "name (2)"."""
+    taken, numbers, result = set(names), Counter[str](), list[str]()
+    for name in names:
+        numbers[name] += 1
+        new = name
+        while numbers[name] > 1 and (new := f"{name} ({numbers[name]})") in taken:
+            numbers[name] += 1
+        taken.add(new)
+        result.append(new)
+    return result
+
+
+def with_classes(
+    table: "pd.DataFrame", few: "pd.DataFrame"
+) -> "tuple[pd.DataFrame, list[str], str]":
+    """Put a few columns behind those of a table of the same rows.
+
+    Also return the names of those that are labels although they have numbers, and how rows were
+    matched.
+
+    Rows are matched by a column of the same name with the same, all different values, which stays
+    once; without one, by their place. The text is empty if the columns do not belong to the table:
+    at least one of them must have texts or repeated values.
+    """
+    import pandas as pd
+
+    are_classes = [x.dtype.kind not in "iuf" or not x.is_unique for _, x in few.items()]
+    most = min(FEW, len(table.columns) - 1)
+    if len(few) != len(table) or len(few.columns) > most or not any(are_classes):
+        return table, [], ""
+    how = "line by line"
+    for key in few.columns.intersection(table.columns):
+        names, wanted = few[key].astype(str), table[key].astype(str)
+        if names.is_unique and set(names) == set(wanted):
+            few = few.drop(columns=key).set_axis(names).reindex(wanted).reset_index(drop=True)
+            how = f"by “{shortened(key)}”"
+            break
+    frame = pd.concat([table, few], axis=1)
+    frame = frame.set_axis(unique([*map(str, frame.columns)]), axis=1)
+    added = zip(frame.columns[len(table.columns) :], few.items(), strict=True)
+    labels = [
+        str(name)
+        for name, (_, x) in added
+        if x.dtype.kind == "f" or (x.dtype.kind in "iu" and not x.is_unique)
+    ]
+    return frame, labels, how
 
 
 def named_columns(table: Any, unnamed: str = "column") -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Transformations before scaling, for counts, spectra, words and skewed data."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ import numpy as np
 from appca.words import capital, counted, percent, refuse_if
 
 Rows = Callable[[], Iterator[np.ndarray]]  # fresh float64 blocks, NaN for missing cells
-WINDOW, ORDER = 7, 2  # of the Savitzky-Golay filter
+WINDOW, ORDER = 11, 2  # of the Savitzky-Golay filter; rows with fewer features have a shorter one
 MOST_QUANTILES, MOST_RANKED, MOST_JUDGED = 256, 10_000, 1 << 21
 
 
@@ -34,11 +33,13 @@ def _snv(x: np.ndarray, _: np.ndarray) -> np.ndarray:
 def _derivative(x: np.ndarray, _: np.ndarray) -> np.ndarray:
     from scipy.signal import savgol_filter
 
-    refuse_if(x.shape[1] < WINDOW, f"A derivative needs at least {WINDOW} features in order.")
-    half = WINDOW // 2
-    wide = np.pad(x, ((0, 0), (half, half)), mode="reflect", reflect_type="odd")  # keeps slopes
-    slopes = savgol_filter(wide, WINDOW, ORDER, deriv=1, axis=1, mode="nearest")
-    return np.asarray(slopes[:, half:-half])
+    window = min(WINDOW, x.shape[1] - 1 + x.shape[1] % 2)
+    refuse_if(window <= ORDER, f"A derivative needs at least {ORDER + 1} features in order.")
+    slopes = savgol_filter(x, window, ORDER, deriv=1, axis=1, mode="interp")
+    # a parabola's slopes at its ends are noisier than in the middle, so the whole windows' are kept
+    slopes[:, : window // 2] = slopes[:, [window // 2]]
+    slopes[:, -(window // 2) :] = slopes[:, [-(window // 2) - 1]]
+    return np.asarray(slopes)
 
 
 def _integral(y: np.ndarray, learned: np.ndarray) -> np.ndarray:
@@ -116,6 +117,12 @@ PREPARATIONS = {
     "derivative": Preparation(
         "first derivative", _derivative, _integral, _medians(lambda x: x.mean(axis=1))
     ),
+    "snv_derivative": Preparation(
+        "SNV, then first derivative",
+        lambda x, _: _derivative(_snv(x, _), _),
+        lambda y, typical: _integral(y, np.zeros(1)) * typical[1] + typical[0],
+        _medians(_level_and_spread),
+    ),
     "tfidf": Preparation("TF-IDF", _tfidf, lambda y, learned: y * (learned[0] / learned[1:]), _idf),
     "ranks": Preparation(
         "ranks",
@@ -125,7 +132,7 @@ PREPARATIONS = {
     ),
 }
 FROM_ZERO = {"log1p", "counts", "sqrt", "tfidf"}  # these refuse negative values
-BY_ROW = {"counts", "snv", "derivative", "tfidf"}  # need complete rows with one unit
+BY_ROW = {"counts", "snv", "derivative", "snv_derivative", "tfidf"}  # complete rows of one unit
 
 
 class Prepared(NamedTuple):
@@ -150,7 +157,8 @@ class Prepared(NamedTuple):
 
     def suits(self, n_features: int) -> bool:
         """Whether the learned numbers match rows with this number of features."""
-        ends = {"tfidf": (n_features + 1,), "ranks": (len(self.learned), n_features), "snv": (2,)}
+        ends = {"tfidf": (n_features + 1,), "ranks": (len(self.learned), n_features)}
+        ends |= dict.fromkeys(("snv", "snv_derivative"), (2,))
         return self.learned.shape == ends.get(self.name, (1,))
 
 
@@ -166,7 +174,6 @@ def _checked(name: str, x: np.ndarray) -> np.ndarray:
 LONG, MANY, HALF = 2.0, 10, 0.5  # skewness; distinct values; share of columns, or of variance
 LEAST_ZERO, MOSTLY_ZERO, LEAST_COUNTED, LEAST_WORDS = 0.3, 0.8, 20, 50
 YEARS = (1800, 2100)
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
 
 def proposed(dataset: Any) -> tuple[str, str]:
@@ -176,8 +183,8 @@ def proposed(dataset: Any) -> tuple[str, str]:
     names, most = dataset.feature_names or (), max(20, MOST_JUDGED // dataset.n_features)
     X = dataset.with_gaps(slice(None, None, max(1, dataset.n_rows // most))).astype(np.float64)
     is_whole, least = not np.isnan(X).any(), np.nanmin(X, initial=0)
-    numbers = [float(n[0].replace(",", ".")) for n in map(_NUMBER.search, names) if n]
-    if dataset.is_ordered and numbers[1:] and is_whole and not _are_years(numbers):
+    numbers = dataset.axis[0].tolist() if names and dataset.axis else []
+    if numbers[1:] and is_whole and not _are_years(numbers):
         share = _offset_and_factor(X)
         reason = (
             f"Smooth rows over {numbers[0]:g} to {numbers[-1]:g}, which differ mostly by an offset "

@@ -196,11 +196,9 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     Raises InputError when the group or the rest has fewer than two rows.
     """
     group, rest = np.flatnonzero(mask), np.flatnonzero(~mask)
-    refuse_if(
-        min(len(group), len(rest)) < LEAST,
-        f"A group is compared with the other rows, and both need at least {LEAST}; got "
-        f"{len(group):,} selected and {len(rest):,} other rows, so select more or fewer.",
-    )
+    many = f"at least {LEAST}" if len(group) < LEAST else f"at most {len(mask) - LEAST:,}"
+    msg = f"Select {many} rows to compare with the others; got {len(group):,} of {len(mask):,}."
+    refuse_if(min(len(group), len(rest)) < LEAST, msg)
     active = fitted.active
     measures = np.stack([column_of(dataset, fitted, key).values for key in MEASURES], axis=1)
     # rows that do not use a component have no score; use is compared separately

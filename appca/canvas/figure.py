@@ -18,6 +18,8 @@ from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from appca.canvas.from_model import map_of, rows_of, run_of, scene_of_rows
 from appca.canvas.panels import jitter
 from appca.canvas.scene import Scene
+from appca.data.dataset import NumberedNames, follow_each_other
+from appca.ordered import numbered
 from appca.plots.components import component_figure
 from appca.plots.still import THEMES, StillFigure, styled
 from appca.plots.style import Colour, levels
@@ -313,7 +315,7 @@ def plot_map(
 def plot_components(
     model: Any, image_shape: tuple[int, ...] | None = None, names: Any = None, *, dark: bool = False
 ) -> StillFigure:
-    """Plot each component: as an image, or as its strongest features.
+    """Plot each component: as an image, a curve of ordered features, or its strongest features.
 
     Parameters
     ----------
@@ -321,7 +323,7 @@ def plot_components(
     image_shape : tuple, optional
         (h, w) or (h, w, 3), if rows are images.
     names : sequence of str, optional
-        Names of the D features.
+        Names of the D features. Rising or falling numbers, such as “400 nm”, are an axis.
     dark : bool
 
     Returns
@@ -335,7 +337,10 @@ def plot_components(
     patterns = np.asarray(model.components_)
     titles = [f"Component {k + 1}" for k in range(len(patterns))]
     feature_names = None if names is None else tuple(map(str, names))
-    return component_figure(patterns, titles, image_shape, feature_names, dark=dark)
+    axis = None
+    if image_shape is None and follow_each_other(patterns, feature_names):
+        axis = numbered(feature_names or NumberedNames("feature", patterns.shape[1]))
+    return component_figure(patterns, titles, image_shape, feature_names, axis=axis, dark=dark)
 
 
 def _drawn(

@@ -122,8 +122,9 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
     for values in list(report.get("far", {}).values())[:1]:
         hint = f"; --na-values={values[0][0]:g} makes them gaps"
         lines["May stand for gaps"] = lines["May stand for gaps"].rpartition(";")[0] + hint
-    if "In doubt" in lines:
-        lines["In doubt"] = lines["In doubt"].replace("; ", "; --option ")
+    if doubt := report.get("doubt"):
+        other = f"{doubt['option']}={str(doubt['other']).lower()}"
+        lines["In doubt"] += f"; --option {other} reads it otherwise"
     constant = _constant(dataset)
     named = [name if isinstance(name, str) else f"feature {name + 1}" for name in constant]
     listed = [] if dataset.image_shape else named

@@ -85,8 +85,8 @@ def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--prepare",
         choices=["none", *PREPARATIONS],
-        help="what a field does first, as `data` may propose; counts, snv, derivative and tfidf "
-        "then scale all features by one number (default: none)",
+        help="what a field does first, as `data` may propose; counts, snv, derivative, "
+        "snv_derivative and tfidf then scale all features by one number (default: none)",
     )
     group.add_argument(
         "--divide",

@@ -13,13 +13,13 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from appca.data.pixels import likely_shapes
+from appca.ordered import numbered
 from appca.storage.schema import Finite, Misfit, Text, fitted
 from appca.words import InputError, counted, is_text, percent, refuse_if, shortened, size
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with this word
 MOST_LEFT_OUT = 1_000
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
 
 def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
@@ -28,13 +28,7 @@ def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
     Names, if present, must contain ascending or descending numbers, such as “400 nm”. Neighbouring
     columns must differ by less than half as much as random pairs, and rows must not be image-like.
     """
-    if names is not None:
-        numbers = [_NUMBER.search(name) for name in names]
-        steps = np.diff([float(n[0].replace(",", ".")) for n in numbers if n])
-        is_one_kind = len({_NUMBER.sub("", name, count=1) for name in names}) == 1
-        if not (is_one_kind and all(numbers) and ((steps > 0).all() or (steps < 0).all())):
-            return False
-    if X.shape[1] < 12:
+    if (names is not None and numbered(names) is None) or X.shape[1] < 12:
         return False
     some = np.asarray(X[:: max(1, len(X) // 48)], np.float64)
     mixed = some[:, np.random.default_rng(0).permutation(X.shape[1])]
@@ -229,10 +223,12 @@ class Dataset:
         return follow_each_other(self.X, self.feature_names)
 
     @property
-    def times(self) -> np.ndarray | None:
-        """Times (D,) of a recording's features in seconds; None for other data."""
-        step = float(self.provenance.get("repetition", 0))
-        return np.arange(self.n_features) * step if self.is_recording else None
+    def axis(self) -> tuple[np.ndarray, str] | None:
+        """Places (D,) of ordered features and their unit: seconds, numbers in names, or indices."""
+        if self.is_recording:
+            return np.arange(self.n_features) * float(self.provenance["repetition"]), "seconds"
+        counted_up = np.arange(1.0, self.n_features + 1), "feature"
+        return (numbered(self.column_names) or counted_up) if self.is_ordered else None
 
     @cached_property
     def n_missing(self) -> int:

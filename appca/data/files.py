@@ -316,12 +316,10 @@ def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str
         lines["Constant features"] = f"{n_constant:,}{which}"
     lines["Repeated rows"] = f"{of('duplicates') or ''}"
     if doubt := of("doubt"):
-        read = f"1.234 is read as 1{doubt['now']}234"
+        lines["In doubt"] = f"1.234 is read as 1{doubt['now']}234"
         if doubt["option"] != "decimal":
             taken = "the names of the columns" if doubt["now"] else "data"
-            read = f"the first line is read as {taken}"
-        other = f"{doubt['option']}={str(doubt['other']).lower()} reads it otherwise"
-        lines["In doubt"] = f"{read}; {other}"
+            lines["In doubt"] = f"the first line is read as {taken}"
     return {about: text for about, text in lines.items() if text}
 
 

@@ -82,10 +82,10 @@ class Preprocessing:
     """Steps before a fit, in this order.
 
     ``prepare`` is "none" or one of `PREPARATIONS`. Every value is divided by ``divide`` (255 for
-    photographs). ``centre`` subtracts the mean of each feature; ``pca`` implies it.
-    root mean square of the centred data; constant features are not scaled. ``pca`` is the number
-    of principal components to keep, or the minimum share of variance (between 0 and 1) that they
-    of principal components to keep, or the least share of variance (between 0 and 1) that they
+    photographs). ``centre`` subtracts the mean of each feature; ``pca`` implies it. ``scale``
+    "feature" divides each feature by its standard deviation, "global" all features by the root
+    mean square of the centred data; constant features are not scaled. ``pca`` is the number of
+    principal components to keep, or the minimum share of variance (between 0 and 1) that they
     must explain.
     """
 
@@ -282,11 +282,15 @@ class Fitted(NamedTuple):
 
 
 def suggest(dataset: Dataset, prepare: str = "none") -> Preprocessing:
-    """Suggest defaults: divide images by the value of white, scale tables by feature."""
+    """Suggest defaults: divide images by the value of white, scale tables without order by feature.
+
+    Ordered features, such as wavelengths, share a unit.
+    """
     if dataset.image_shape is not None:
         low, high = dataset.image_range
         return Preprocessing(high if low == 0 and high > 1 else 1.0, prepare=prepare)
-    scale = "global" if prepare in BY_ROW or dataset.provenance.get("comparable") else "feature"
+    is_one_unit = dataset.is_ordered or dataset.provenance.get("comparable")
+    scale = "global" if prepare in BY_ROW or is_one_unit else "feature"
     return Preprocessing(centre=True, scale=scale, prepare=prepare)
 
 

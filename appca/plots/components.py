@@ -11,6 +11,7 @@ from PIL import Image, ImageOps
 
 from appca.data.brain import MEAN_SIGNAL, upright, voxels_of
 from appca.data.dataset import Dataset
+from appca.ordered import GREY, lines_of_rows
 from appca.plots.style import CLEAR, category_axis, chart, plain
 from appca.words import counted, percent, shortened
 
@@ -119,25 +120,6 @@ def course_image(component: np.ndarray, *, dark: bool = False) -> np.ndarray:
     return diverging(-ink, 1.0, dark=dark)
 
 
-def lines_of_rows(
-    rows: np.ndarray, scale: tuple[float, float], shape: tuple[int, int]
-) -> np.ndarray:
-    """Return rows (n, D) of ordered features as lines, (n, h, w) from 0 to 1.
-
-    The lower end of the `scale` is at the bottom, the upper one at the top.
-    """
-    height, width = shape
-    features, (low, high) = np.arange(rows.shape[1]), scale
-    places = np.linspace(0, features[-1], width)
-    values = np.stack([np.interp(places, features, row) for row in rows])
-    y = np.clip((high - values) / ((high - low) or 1.0), 0.0, 1.0) * height
-    before = np.concatenate([y[:, :1], y[:, :-1]], axis=1)
-    lines = np.arange(height)[None, :, None]
-    above, below = np.minimum(y, before)[:, None], np.maximum(y, before)[:, None]
-    off = np.maximum(np.maximum(above - lines, lines - below), 0.0)
-    return np.asarray(np.clip(1.5 - off, 0.0, 1.0))
-
-
 def row_lines(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
     """Return rows of ordered features as sparklines, uint8 (n, h, w), bright on black."""
     some = dataset.X[:: max(1, dataset.n_rows // SCALED_BY)]
@@ -196,10 +178,10 @@ def png(image: np.ndarray, compress_level: int = 6) -> bytes:
     return buffer.getvalue()
 
 
-def data_uri(image: np.ndarray | bytes) -> str:
+def data_uri(image: np.ndarray | bytes, kind: str = "png") -> str:
     """Return a picture, or its PNG, as a data URI, which needs no further request."""
     content = image if isinstance(image, bytes) else png(image)
-    return "data:image/png;base64," + base64.b64encode(content).decode()
+    return f"data:image/{kind};base64," + base64.b64encode(content).decode()
 
 
 COLUMNS, BARS = 6, 10
@@ -212,14 +194,14 @@ def component_figure(
     image_shape: tuple[int, ...] | None = None,
     feature_names: tuple[str, ...] | None = None,
     *,
-    times: np.ndarray | None = None,
+    axis: tuple[np.ndarray, str] | None = None,
     dark: bool = False,
 ) -> "StillFigure":
-    """Draw every component: as an image, a time course, or its strongest features.
+    """Draw every component: as an image, a curve, or its strongest features.
 
     `patterns` (K, D) are in units of the data, or of the scaled features; titles may have two
-    lines. Images, for rows of `image_shape`, are blue below zero and red above; `times` (D,) are
-    the seconds of the features of a recording.
+    lines. Images, for rows of `image_shape`, are blue below zero and red above; `axis` has the
+    places (D,) of ordered features and their unit, see `Dataset.axis`.
     """
     from appca.plots.still import StillFigure, styled
 
@@ -236,10 +218,12 @@ def component_figure(
             if image_shape is not None:
                 axes.imshow(component_image(pattern, image_shape, dark=dark))
                 axes.set_axis_off()
-            elif times is not None:
-                axes.plot(times, pattern, linewidth=0.8)
+            elif axis is not None:
+                axes.plot(axis[0], pattern, linewidth=0.8)
                 axes.axhline(0, color="gray", linewidth=0.5)
-                axes.set_xlabel("seconds", fontsize=8)
+                axes.set_xlabel(axis[1], fontsize=8, parse_math=False)
+                axes.set_xlim(*axis[0][[0, -1]])  # from the first column to the last
+                axes.spines[["top", "right"]].set_visible(False)
             else:
                 loadings = ranked_loadings(pattern, feature_names, BARS)[::-1]
                 values = np.array([each.value for each in loadings])
@@ -260,7 +244,6 @@ def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.nd
 
 # One hue of increasing opacity is legible on black and on white.
 FAINT, STRONG = "rgba(63, 144, 218, 0.22)", "rgba(63, 144, 218, 1)"
-EVEN = "#8a94a0"  # legible on black and on white
 MOST_SHARING_LETTERS = 14
 
 
@@ -288,7 +271,7 @@ def circles(
     filled = {"color": values, "colorscale": [[0, FAINT], [1, STRONG]], "opacity": 1}
     filled |= {"size": size * np.sqrt(values), "line": {"width": 0}, "colorbar": bar}
     even = np.full(len(values), size * np.sqrt(expected))  # thumbnails can scale arrays only
-    ring = {"symbol": "circle-open", "size": even, "color": EVEN}
+    ring = {"symbol": "circle-open", "size": even, "color": GREY}
     place = {"type": "scatter", "x": columns, "y": rows, "mode": "markers"}
     dots = place | {"marker": filled, "text": texts, "hovertemplate": "%{text}<extra></extra>"}
     rings = place | {"marker": ring, "hoverinfo": "skip"}
@@ -315,7 +298,7 @@ def popularity_bars(
     down = {"title": "share of the rows", "tickformat": ".0%", "rangemode": "tozero"}
     figure = chart([bars], 280, across, down, bottom=10, bargap=0.15)
     if even is not None:
-        figure.add_hline(even, line={"color": EVEN, "dash": "dash", "width": 1.5})
+        figure.add_hline(even, line={"color": GREY, "dash": "dash", "width": 1.5})
     return figure
 
 
@@ -336,14 +319,8 @@ def popularity_map(
         [f"{percent(share, 1)} of class {plain(name)}" for share in line]
         for name, line in zip(names, shares, strict=True)
     ]
-    cells: dict[str, Any] = {"type": "heatmap", "z": shares, "x": places}
-    cells |= {
-        "y": np.arange(len(names)),
-        "zmin": 0,
-        "zmax": 1,
-        "xgap": 1 if len(numbers) <= 60 else 0,
-        "ygap": 1,
-    }
+    cells: dict[str, Any] = {"type": "heatmap", "z": shares, "x": places, "zmin": 0, "zmax": 1}
+    cells |= {"y": np.arange(len(names)), "xgap": int(len(numbers) <= 60), "ygap": 1}
     cells |= {"text": texts, "colorscale": [[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]]}
     about = [plain(shortened(name)) for name in components]
     cells["customdata"] = np.broadcast_to(about, shares.shape)

@@ -25,7 +25,7 @@ from appca.ui import arrivals, kit, state
 from appca.ui.downloads import component_buttons, save_button
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, loadings, markdown, one_of, tag, words
-from appca.ui.rows import is_dark, is_ink, strip
+from appca.ui.rows import curve, is_dark, is_ink, strip
 from appca.ui.services import kept
 from appca.words import InputError, capital, counted, percent, shortened, signed
 
@@ -37,9 +37,10 @@ MOST_BANDS = 200
 
 def _event_bands(dataset: Dataset) -> tuple[str, str]:
     """Return a recording's events as HTML over a time course, and their legend; empty if none."""
-    times, events = dataset.times, events_of(dataset)
-    if times is None or not events:
+    events = events_of(dataset)
+    if dataset.axis is None or not events:
         return "", ""
+    times = dataset.axis[0]
     joined = blocks(events, float(times[1]))  # merges events less than one volume apart
     if len(joined) > MOST_BANDS:
         said = f"{counted(len(joined), 'event')}: too many to be drawn over the courses."
@@ -141,11 +142,12 @@ def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
         f"patterns-{shown.key}",
         lambda: components.patterns(shown.fitted, plots.picture_shape(dataset)),
     )
-    picture, names = picture_of(every[k], dataset, dark=is_dark()), dataset.column_names
+    if dataset.is_ordered:
+        return curve(dataset, {capital(name_of(shown.fitted, k)): every[k]}), ""
+    picture = picture_of(every[k], dataset, dark=is_dark())
     if picture is None:
         return "", loadings(every[k], dataset.feature_names)
-    axis = "" if dataset.image_shape else tag("div", words(f"{names[0]} – {names[-1]}"), "ca-quiet")
-    return tag("img", "", src=data_uri(picture), alt=f"Component {k + 1}"), axis
+    return tag("img", "", src=data_uri(picture), alt=f"Component {k + 1}"), ""
 
 
 def _top(shown: Shown, k: int, share: float, meant: str | None = None) -> str:

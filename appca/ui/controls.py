@@ -138,9 +138,9 @@ def leave_out_button(label: str, dataset: Dataset, rows: np.ndarray, why: str, k
 
 
 def _by_rule(dataset: Dataset, shown: fits.Shown) -> None:
-    wanted = ""
+    wanted, look = "", dict[str, Any]()
     if dataset.image_shape is None and dataset.n_features > groups.MOST_FEATURES:
-        look: Any = {"key": f"{RULE}-find", "placeholder": "part of the name"}
+        look = {"key": f"{RULE}-find", "placeholder": "part of the name"}
         wanted = st.text_input("Find features by name", **look).strip()
     names = groups.names_of(dataset, shown.fitted, wanted)
     box = f"{RULE}-column-{dataset.digest[:8]}"
@@ -148,14 +148,9 @@ def _by_rule(dataset: Dataset, shown: fits.Shown) -> None:
     column = groups.column_of(dataset, shown.fitted, key)
     relations = groups.OF_NUMBERS if column.names is None else groups.OF_CLASSES
     first = "below" if key == "membership" else "highest"
-    relation = st.selectbox(
-        "Relation",
-        relations,
-        index=list(relations).index(first) if first in relations else 0,
-        format_func=relations.__getitem__,
-        key=f"{RULE}-relation-{key}",
-        label_visibility="collapsed",
-    )
+    look = {"key": f"{RULE}-relation-{key}", "label_visibility": "collapsed"}
+    look |= {"index": list(relations).index(first) if first in relations else 0}
+    relation = st.selectbox("Relation", relations, format_func=relations.__getitem__, **look)
     value: Any
     if column.names is not None:
         look = {"key": f"{RULE}-classes-{key}", "label_visibility": "collapsed"}

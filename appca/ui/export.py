@@ -68,7 +68,7 @@ def figures(material: Material) -> dict[str, FigureMaker]:
             f"{capital(name_of(fitted, k))}\n{percent(share, 1)} of variance"
             for k, share in enumerate(explained_shares(fitted)[0])
         ]
-        return component_figure(patterns(fitted, shape), titles, shape, names, times=dataset.times)
+        return component_figure(patterns(fitted, shape), titles, shape, names, axis=dataset.axis)
 
     every: dict[str, FigureMaker] = {"subspaces": of_rows, "components": of_components}
     return every | ({} if places is None else {"umap": partial(of_rows, "umap")})

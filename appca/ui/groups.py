@@ -58,8 +58,8 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
             strongest = [d for d in told if d.matters][:BARS]
             chart(differences.bars(strongest or told[:BARS]), "group_bars")
         with right:
-            if dataset.image_shape is not None:
-                _group_images(dataset, mask, key, dataset.image_shape)
+            if dataset.image_shape is not None or dataset.is_ordered:
+                _group_means(dataset, mask, key)
     with st.expander(f"All {len(told):,} comparisons"):
         _comparison_table(comparison)
         some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
@@ -105,11 +105,16 @@ def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]
     return choices
 
 
-def _group_images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]) -> None:
+def _group_means(dataset: Dataset, mask: np.ndarray, key: str) -> None:
     group, rest = kept(
         f"means-{dataset.digest}-{key}",
-        lambda: [dataset.X[rows].mean(axis=0, dtype=np.float64) for rows in (mask, ~mask)],
+        lambda: [dataset.X[side].mean(axis=0, dtype=np.float64) for side in (mask, ~mask)],
     )
+    shape = dataset.image_shape
+    if shape is None:
+        st.caption("The mean of these rows, and of the rest")
+        st.html(rows.opposed(dataset, {"these rows": group, "the rest": rest}))
+        return
     limit = float(np.abs(pixels_of(group - rest, shape)).max())
     difference = component_image(group - rest, shape, limit, dark=is_dark())
     sides = on_page(dataset, dataset.as_images(np.stack([group, rest])))
@@ -187,14 +192,9 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
         kit.acting(tag("div", cards, "ca-group-list"), "similar", {"group": select})
     with right:
         colouring = next(iter(colour_choices(dataset)))
-        canvas.draw(
-            *(dataset, canvas.scene_of(dataset, shown, colouring)),
-            "pairs" if by_pair else "subspaces",
-            colouring,
-            key="similar_panel",
-            height=PANEL_HEIGHT,
-            options={"panels": [title(panel.components)]},
-        )
+        scene, view = canvas.scene_of(dataset, shown, colouring), ("subspaces", "pairs")[by_pair]
+        look: Any = {"height": PANEL_HEIGHT, "options": {"panels": [title(panel.components)]}}
+        canvas.draw(dataset, scene, view, colouring, key="similar_panel", **look)
 
 
 def _similar_sentence(groups: FoundGroups, classes: Classes | None) -> str:

@@ -19,9 +19,11 @@ from appca.analysis.rows import (
 )
 from appca.canvas import sheets
 from appca.data.dataset import Dataset
+from appca.ordered import curves
 from appca.plots.components import component_image, data_uri, montage, pixels_of, row_lines
 from appca.plots.groups import image_row
-from appca.ui import fits, state
+from appca.plots.style import class_colour
+from appca.ui import controls, fits, state
 from appca.ui.kit import apart, markdown, press, table, tag, words
 from appca.ui.services import by_key, kept, kept_of_row
 from appca.ui.state import KEYS, guarded
@@ -198,7 +200,10 @@ def body(dataset: Dataset, shown: fits.Shown) -> None:
     _neighbours(dataset, around, "Nearest in the data", "data")
     near = np.array([row, *within, *around])
     key, icon = "select_neighbours", ":material/hub:"
-    press("Select neighbours", key, state.put, dataset, near, icon=icon)
+    with st.container(horizontal=True, gap="small"):
+        press("Select neighbours", key, state.put, dataset, near, icon=icon)
+        why = str(dataset.ids[row])
+        controls.leave_out_button("Leave out", dataset, near[:1], why, "point_leave_out")
 
 
 def equation(fitted: FittedRun, pieces: RowParts) -> str:
@@ -238,8 +243,30 @@ def _picture(dataset: Dataset, row: int, size: int) -> str:
     return tag("img", "", src=source, alt=f"row {dataset.ids[row]}", style=f"width:{size}px")
 
 
+def curve(dataset: Dataset, lines: dict[str, np.ndarray], *, named: bool = False) -> str:
+    """Return one or two curves (D,) of ordered features as HTML, with ticks and ranges."""
+    places, names = (0, dataset.n_features // 2, -1), dataset.column_names
+    colours, said = [*map(class_colour, range(len(lines)))], ""
+    for (name, line), colour in zip(lines.items(), colours, strict=True):
+        ends = f" {number(line.min())} to {number(line.max())}"
+        said += tag("span", tag("b", words(name), style=f"color:{colour}") + words(ends))
+    legend = tag("div", said, "ca-quiet ca-chips-row") * named
+    ticks = "".join(tag("span", words(shortened(names[j], 16))) for j in places)
+    source = data_uri(curves(np.stack([*lines.values()]), colours), "svg+xml")
+    picture = tag("img", "", src=source, alt=" and ".join(lines))
+    return legend + tag("div", picture + tag("div", ticks, "ca-ticks ca-quiet"), "ca-curve")
+
+
+def opposed(dataset: Dataset, two: dict[str, np.ndarray]) -> str:
+    """Return two rows (D,) of ordered features, and their difference, as curves in HTML."""
+    difference = curve(dataset, {"difference": np.subtract(*two.values())}, named=True)
+    return tag("div", curve(dataset, two, named=True) + difference, "ca-curves")
+
+
 def _built(dataset: Dataset, pieces: RowParts) -> str:
     shape = dataset.image_shape
+    if dataset.is_ordered:
+        return opposed(dataset, {"measured": pieces.original, "rebuilt": pieces.reconstruction})
     if shape is None:
         spread = kept(f"spread-{dataset.digest}", lambda: dataset.X.std(axis=0, dtype=np.float64))
         far = np.abs(pieces.original - pieces.average) / np.where(spread > 0, spread, 1.0)
@@ -295,17 +322,11 @@ def draw(
     """
     top = order[:MOST_LISTED]
     images = _images(f"{key}-{is_dark()}-{top.tolist()}", dataset, fitted, top)
-    event = st.dataframe(
-        table_of(dataset, fitted, verdict, top, images),
-        hide_index=True,
-        width="stretch",
-        height=HEIGHT,
-        key=f"row-table-{key}",
-        selection_mode="single-row",
-        on_select="rerun",
-        column_config={name: st.column_config.ImageColumn(name, width="small") for name in images},
-        row_height=44 if images else None,
-    )
+    shown = {name: st.column_config.ImageColumn(name, width="small") for name in images}
+    look: Any = {"hide_index": True, "width": "stretch", "height": HEIGHT, "column_config": shown}
+    look |= {"selection_mode": "single-row", "on_select": "rerun", "key": f"row-table-{key}"}
+    look["row_height"] = 44 if images else None
+    event = st.dataframe(table_of(dataset, fitted, verdict, top, images), **look)
     if len(top) < len(order):
         st.caption(f"The {len(top)} that fit least of {len(order):,}.")
     ticked = event["selection"]["rows"]

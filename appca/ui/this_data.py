@@ -15,7 +15,8 @@ from appca.canvas.sheets import resized, sample, style_of, tile_of
 from appca.data.dataset import Dataset, duplicate_rows
 from appca.data.pixels import KINDS, Judged, PixelShape, pixel_order, shape_of, with_shape
 from appca.data.preprocessing import suggest
-from appca.plots.components import data_uri, lines_of_rows
+from appca.ordered import lines_of_rows
+from appca.plots.components import data_uri
 from appca.runs.fit import estimate_seconds
 from appca.ui import arrivals, fits, kit, services, settings, state
 from appca.ui.arrivals import DOUBTS, HEAD_ROWS, HEADER_LINES, Opened, Reading

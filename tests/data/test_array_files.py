@@ -686,6 +686,27 @@ def test_light_ink_stands_on_its_own_ground_and_a_zip_that_lies_is_refused():
             read("p.zip", io.BytesIO(bytes(data)))
 
 
+JOINED = {  # a narrow table: its name and content, how its rows were matched, and the first class
+    "labels in the same order": ("kind\nu\nv\nu", "line by line", "u"),
+    "an id of the same values": ("sample,kind\nc,u\na,v\nb,u", "by “sample”", "v"),
+    "an id of other values": ("sample,kind\nd,u\na,v\nb,u", "line by line", "u"),
+    "codes of classes": ("kind\n1\n2\n1", "line by line", 1),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_table_of_classes_is_joined_to_a_wide_table(name, is_first):
+    (few, how, first), wide = JOINED[name], b"sample,400,402,404\na,1,2,3.5\nb,2,3,4.5\nc,3,5,7"
+    both = {"few.csv": few.encode(), "wide.csv": wide}
+    data = load_many(both if is_first else dict(reversed(both.items())))
+    assert (data.name, data.feature_names) == ("wide", ("400", "402", "404"))
+    assert data.X[:, 0].tolist() == [1, 2, 3]
+    assert data.ids.tolist() == ["a", "b", "c"]
+    assert data.labels["kind"][0] == first
+    assert facts(data.provenance["report"], data)["Joined"] == f"“few.csv” to “wide.csv”, {how}"
+
+
 def test_files_that_do_not_belong_together_are_refused():
     table, text = b"1,2\n3,4", {"readme.txt": b"we did this", "t.csv": b"k,a,b\nu,1,2\nv,3,4.5"}
     for files in (

@@ -11,8 +11,10 @@ from sklearn.datasets import load_digits
 from appca.canvas.sheets import sheets_of
 from appca.data.dataset import Dataset, follow_each_other
 from appca.data.pixels import PixelShape, likely_shapes, pixel_order
+from appca.data.preprocessing import suggest
 from appca.data.readers import read
-from appca.plots.components import SPARK, lines_of_rows, picture_shape, row_lines
+from appca.ordered import lines_of_rows
+from appca.plots.components import SPARK, picture_shape, row_lines
 
 
 def digits() -> np.ndarray:
@@ -101,6 +103,7 @@ def test_rows_become_sparklines_of_one_scale_where_an_order_is_found_or_stated()
     for stated in (True, False):
         data = replace(spectra(), provenance={"ordered": stated})
         assert data.is_ordered is stated
+        assert suggest(data).scale == ("global" if stated else "feature")
         assert (sheets_of(data, np.arange(60)) is not None) is stated
     rows = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
     drawn = lines_of_rows(rows, (0.0, 1.0), (21, 41))

@@ -168,6 +168,7 @@ EXPECTED = {
     "sqrt": lambda X: X**0.5,
     "snv": lambda X: ((X.T - X.mean(axis=1)) / X.std(axis=1)).T,
     "derivative": lambda X: np.gradient(X, axis=1),
+    "snv_derivative": lambda X: np.gradient(EXPECTED["snv"](X), axis=1),
     "tfidf": lambda X: normalize(X * (1 + np.log((1 + len(X)) / (1 + (X > 0).sum(axis=0))))),
     "ranks": lambda X: X.argsort(axis=0).argsort(axis=0) / (len(X) - 1),
 }
@@ -177,8 +178,8 @@ EXPECTED = {
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_preparation_is_that_of_its_field_and_new_rows_go_through_the_same(name, dtype, seed):
     X = counts(seed) + (0.01 * np.arange(90)[:, None] if name == "ranks" else 0)  # no ties
-    if name == "derivative":  # of lines, which a smoothing window keeps
-        X = X[:, :1] + X[:, 1:2] * np.arange(12.0)
+    if "derivative" in name:  # of lines, which a smoothing window keeps
+        X = X[:, :1] + (1 + X[:, 1:2]) * np.arange(12.0)
     fitted = Preprocessing(prepare=name).fit(X)
     Y = fitted.transform(X.astype(dtype))
     for same in (EXPECTED[name](X), fitted.transform(fitted.inverse_transform(Y))):
@@ -194,6 +195,19 @@ def spectra(first=400, scatter=1.0):
     x, a, b, c = np.linspace(0, 3, 30), *np.random.default_rng(0).normal(size=(3, 80, 1))
     X = (np.sin(x) + 0.1 * a * np.cos(5 * x)) * (1 + 0.2 * scatter * b) + scatter * c
     return X, [str(first + i) for i in range(30)]
+
+
+@pytest.mark.parametrize("name", ["derivative", "snv_derivative"])
+@pytest.mark.parametrize("d", [3, 4, 8, 11, 60])
+def test_the_ends_of_a_derivative_are_as_quiet_as_its_middle(name, d, seed):
+    X = np.linspace(0, 9, d) + 0.1 * np.random.default_rng(seed).normal(size=(4000, d))
+    slopes = Preprocessing(prepare=name).fit(X).transform(X)
+    spread = slopes.std(axis=0)
+    assert spread[[0, -1]].max() < 1.2 * np.median(spread)
+    steps = np.diff(EXPECTED["snv"](X) if name == "snv_derivative" else X)
+    assert slopes.mean() == pytest.approx(steps.mean(), rel=0.1)
+    with pytest.raises(InputError, match="at least 3 features"):
+        Preprocessing(prepare=name).fit(X[:, :2]).transform(X[:, :2])
 
 
 WORDS = [a + b + c for a in "bcdf" for b in "aeiou" for c in "lmn"]

@@ -12,6 +12,7 @@ from fontTools.ttLib import woff2
 from matplotlib import font_manager, rcParams
 
 from appca.analysis.groups import GroupDifference
+from appca.data.dataset import Dataset
 from appca.plots import check, components, data, files, groups, still, studies, style
 from appca.plots.components import component_figure, component_sheet, diverging
 from appca.plots.data import HEIGHT, WIDTH, in_the_dark, thumbnail
@@ -364,18 +365,37 @@ def test_every_component_has_its_image_under_its_name(seed):
     assert all((p[0, 0].tolist(), p[-1, -1].tolist()) == (RED, BLUE) for p in pixels)
 
 
-def test_without_images_the_strongest_features_are_bars_and_a_recording_is_a_course():
+def test_without_images_the_strongest_features_are_bars():
     patterns = np.array([[3.0, -1, 2], [0, 5, -6]])
     axes = component_figure(patterns, ["one", "$two$"], None, ("a", "b", "c")).axes
     widths = [[bar.get_width() for bar in each.patches] for each in axes]
     assert widths == [[-1, 2, 3], [0, 5, -6]]
     names = [[label.get_text() for label in each.get_yticklabels()] for each in axes]
     assert names == [["b", "c", "a"], ["a", "b", "c"]]
-    times = np.arange(3) * 2.5
-    axes = component_figure(patterns, ["one", "two"], None, None, times=times).axes
-    for each, pattern in zip(axes, patterns, strict=True):
-        np.testing.assert_array_equal(each.lines[0].get_xydata(), np.stack([times, pattern], 1))
-        assert (each.get_xlabel(), len(each.patches)) == ("seconds", 0)
+
+
+AXES = {  # names of features or seconds between them: the axis of a component's curve
+    "wavenumbers": ([str(4000 - 4 * j) for j in range(60)], 4000 - 4.0 * np.arange(60), ""),
+    "units": ([f"{400 + j / 2} nm" for j in range(60)], 400 + np.arange(60) / 2, "nm"),
+    "no names": (None, np.arange(1.0, 61), "feature"),
+    "words": ([chr(97 + j // 26) + chr(97 + j % 26) for j in range(60)], np.arange(1.0, 61), ""),
+    "a recording": (2.5, np.arange(60) * 2.5, "seconds"),
+}
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_components_of_ordered_features_are_curves_over_the_numbers_in_their_names(name, seed):
+    names, places, unit = AXES[name]
+    patterns = np.random.default_rng(seed).normal(size=(2, 60)).cumsum(axis=1)
+    facts = {"repetition": names} if isinstance(names, float) else {"ordered": True}
+    names = None if isinstance(names, float) else tuple(names or ()) or None
+    data = Dataset("x", patterns, ["a", "b"], feature_names=names, provenance=facts)
+    figure = component_figure(patterns, ["one", "$two$"], None, names, axis=data.axis)
+    for each, pattern in zip(figure.axes, patterns, strict=True):
+        np.testing.assert_allclose(each.lines[0].get_xydata(), np.stack([places, pattern], 1))
+        assert (each.get_xlabel(), len(each.patches)) == (unit or "feature" * (name == "words"), 0)
+        assert each.get_xlim() == (places[0], places[-1])
+        assert len(each.get_xticks()) > 2
 
 
 def test_the_sheet_holds_all_components_in_reading_order():

@@ -19,7 +19,7 @@ from appca.ui import components, services, state
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes
 from tests.fitted_runs import fitted_run, info_of
-from tests.ui.conftest import address, charts, go, healthy, html, told
+from tests.ui.conftest import address, charts, click, go, healthy, html, stored_run, told
 
 
 def test_components_are_cards_with_names_and_meaning_and_a_row_can_be_steered(start):
@@ -127,11 +127,15 @@ def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(s
     app, brain = start("components/gallery", data=load("brain")), load("brain").digest
     page = html(healthy(app))
     key = re.search(r'<div class="ca-events">(.*?)</div>', page)[1]
-    assert [*re.findall(r"</i>(\w+)</s", key), "0 s – 238 s" in page] == ["faces", "places", True]
+    assert [*re.findall(r"</i>(\w+)</s", key), "<span>238 s</span>" in page] == [
+        "faces",
+        "places",
+        True,
+    ]
     bands = re.findall(r"left:([\d.]+)%;width:([\d.]+)%;background:(#\w+)\" title=\"(\w+), ", page)
     events = load("brain").provenance["events"]
     assert len(bands) == 4 * len(events)
-    last = float(load("brain").times[-1])
+    last = float(load("brain").axis[0][-1])
     for (left, width, colour, kind), event in zip(bands, events, strict=False):
         assert float(left) == pytest.approx(100 * event["onset"] / last, abs=0.01)
         until = min(event["onset"] + event["duration"], last)
@@ -144,6 +148,33 @@ def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(s
     page = html(healthy(app.run()))
     assert "too many to be drawn" in page
     assert 'style="left:' not in page
+
+
+WITH_CURVES = {  # a page: how many pictures of curves, and what names them
+    "components/gallery": (2, ""),
+    "groups/unusual": (2, "measured rebuilt difference"),
+    "groups/differences": (2, "these_rows the_rest difference"),
+    "explore/point": (2, "measured rebuilt difference"),
+}
+
+
+@pytest.mark.parametrize("place", WITH_CURVES)
+def test_ordered_features_are_explained_by_wide_curves_with_ticks(start, place):
+    X = np.random.default_rng(0).normal(size=(60, 40)).cumsum(axis=1)
+    names = tuple(f"{4000 - 50 * j}" for j in range(40))
+    data = Dataset("spectra", X, np.arange(60), {"kind": np.arange(60) % 2}, feature_names=names)
+    run = stored_run(data, n_components=2, n_active=1).id
+    app = start(place, data=data, run=run)
+    page, (n, named) = html(healthy(app)), WITH_CURVES[place]
+    assert page.count('class="ca-curve"><img') == n
+    ticks = "<span>4000</span><span>3000</span><span>2050</span>"
+    assert page.count(ticks) == n
+    assert re.findall(r'<b style="color:#\w+">([\w ]+)</b>', page) == [
+        name.replace("_", " ") for name in named.split()
+    ]
+    if place == "explore/point":
+        app = click(app, "point_leave_out")
+        assert services.datasets().get(app.session_state["config"].dataset).n_rows == 59
 
 
 def test_differences_open_with_a_panel_a_class_or_the_selection(start):

@@ -133,8 +133,8 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     """Read files that form one data set; a single file is read as by `read`.
 
     These are images, with folders in their names if any (other files are skipped and reported);
-    Parquet files with the same columns; an array and a table; an IDX file of images and one of
-    their labels; or a NIfTI recording and its mask.
+    Parquet files with the same columns; an array and a table; two text tables, one of them narrow;
+    an IDX file of images and one of their labels; or a NIfTI recording and its mask.
     """
     refuse_if(not files, "There is no file to read; give at least one.")
     uploaded = files
@@ -157,7 +157,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         for _, file in temporary:
             if file is not uploaded[0][1]:
                 ends.callback(getattr(file, "close", int))
-        if reader.read_many is not None:
+        if reader.read_many is not None and (len(files) > 1 or reader.read is None):
             dataset = reader.read_many(files, chosen, limits)
         else:
             assert reader.read is not None  # a reader has one of the two
@@ -244,14 +244,13 @@ def _kind_together(files: Files) -> str:
     has_images = len(names) > 1 and any(name.lower().endswith(uploads.ENDINGS) for name in names)
     rules = (
         (is_market(names), "mtx"),
-        (len(names) == 1 or together in ({"idx"}, {"parquet"}), kinds[0]),
+        (len(names) == 1 or together in ({"csv"}, {"idx"}, {"parquet"}), kinds[0]),
         (is_named, "npy"),
         (has_images, "images"),
         (is_scan, "nifti"),
     )
-    for holds, kind in rules:
-        if holds and kind is not None:
-            return kind
+    if kind := next((kind for holds, kind in rules if holds and kind), None):
+        return kind
     if len(names) == 1:
         general = "save its table as CSV, XLSX or Parquet, or its array as NPY"
         remedy = _REMEDIES.get(Path(names[0]).suffix.lower(), general)
@@ -261,7 +260,7 @@ def _kind_together(files: Files) -> str:
     more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     msg = (
         f"{some}{more} do not make one data set together; give one of them, or images, an NPY "
-        "file and a table, Parquet files with the same columns, an IDX file and its labels, or a "
-        "NIfTI recording, a file with “mask” in its name and a table of its events."
+        "file and a table, two CSV files, Parquet files with the same columns, an IDX file and its "
+        "labels, or a NIfTI recording, a file with “mask” in its name and a table of its events."
     )
     raise InputError(msg)

@@ -13,6 +13,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset, NumberedNames, are_bytes, duplicate_rows
 from appca.data.files import ReadLimits, check_matrix, few, note
+from appca.frames import unique
 from appca.words import InputError, counted, is_text, refuse_if, shortened, unknown
 
 if TYPE_CHECKING:
@@ -549,19 +550,6 @@ def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:
         f"“{name}” has {n_columns:,} columns, more than the {limits.columns:,} of a table; "
         "take fewer, turn it so that these are rows, or save the numbers as NPY.",
     )
-
-
-def unique(names: Sequence[str]) -> list[str]:
-    """Make names unique: the second "name" becomes "name (2)"."""
-    taken, numbers, result = set(names), Counter[str](), list[str]()
-    for name in names:
-        numbers[name] += 1
-        new = name
-        while numbers[name] > 1 and (new := f"{name} ({numbers[name]})") in taken:
-            numbers[name] += 1
-        taken.add(new)
-        result.append(new)
-    return result
 
 
 def describe(table: Table) -> list[Column]:

@@ -13,6 +13,7 @@ from appca.data.dataset import Dataset
 from appca.data.files import Files, Reader, ReadLimits
 from appca.data.readers import intake
 from appca.data.readers.intake import FileReport, Table, TableOptions
+from appca.frames import unique
 from appca.words import InputError, refuse_if, shortened
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def columns_of(
         if any(map(pa.types.is_struct, table.schema.types)):
             table = table.flatten()
     old = ["index" if key == _INDEX else key for key in table.column_names]
-    titles = intake.unique(old)
+    titles = unique(old)
     renamed = [new for new, was in zip(titles, old, strict=True) if new != was]
     report: FileReport = {"renamed": renamed}
     said, parts = dict[str, str](), list[tuple[str, pa.ChunkedArray]]()
@@ -139,7 +140,7 @@ def columns_of(
                 said[title] = kind
             parts += [(title, plain)] if places is None else places
             intake.check_columns(name, len(parts), limits)
-        names = intake.unique([title for title, _ in parts])
+        names = unique([title for title, _ in parts])
         frame = pa.table([column for _, column in parts], names).to_pandas()
     except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
         msg = f"“{shortened(name)}” cannot be read ({shortened(error, 100)}); write it again."

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca import frames
 from appca.data import files as uploads
 from appca.data.dataset import Dataset
-from appca.data.files import LIMITS, File, Reader, ReadLimits
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.readers import intake, parquet
 from appca.data.readers.intake import FileReport, Table, TableOptions, bare, build, number_in
 from appca.words import InputError, counted, refuse_if, shortened, unknown
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
 
 SEPARATORS = (",", ";", "\t", "|")
 BLANK = " "  # any run of blanks
-_SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 300
-_FEWEST_ROWS = 5  # minimum number of sample rows, however wide
+_SAMPLE_BYTES, _SAMPLE_ROWS, _FEWEST_ROWS = 1 << 18, 300, 5  # the fewest, however wide they are
 _MOST_CELLS = 1000  # number of a line's cells used to detect its format
 _TOP, _HEADER_LINES = 40, 3  # lines searched for a header; maximum height of a header
-_MANY = 10
 _MOSTLY = 0.9  # minimum shares: of numbers, and of lines of equal width
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text table contains
 _SEP_LINE = re.compile(rb'"?sep=(.)"?[ \t]*\n', re.IGNORECASE)
@@ -100,6 +99,23 @@ def read(name: str, file: File, options: Any, limits: ReadLimits = LIMITS) -> Da
     """Read a text table or a sheet."""
     make: Any = sheet_of if isinstance(options, SheetOptions) else table_of
     return build(name, make(name, file, options, limits), options, limits)
+
+
+def read_joined(files: Files, options: CsvOptions, limits: ReadLimits) -> Dataset:
+    """Read two tables of the same rows, one of them with a few columns, such as classes."""
+    tables = ((table_of(*named, options, limits), *named) for named in files)
+    (_, other, file), *more, (table, name, _) = sorted(tables, key=lambda t: len(t[0].named))
+    few = table_beside("csv", other, file, len(table.frame), limits).frame
+    frame, labels, how = frames.with_classes(table.frame, few)
+    titles = [f"“{shortened(title)}”" for title in (other, name)]
+    msg = " do not make one data set together; give one of them, or two with the same rows, of "
+    msg = f"{' and '.join(titles)}{msg}which one has at most {frames.FEW} columns, such as classes."
+    refuse_if(more or not how, msg)
+    uploads.note(table.report, "Joined", f"{' to '.join(titles)}, {how}")
+    options = options._replace(roles=dict.fromkeys(labels, "label") | (options.roles or {}))
+    named = [*table.named, *[True] * (len(frame.columns) - len(table.named))]
+    table = table._replace(frame=frame, named=named)
+    return build(shortened(name, uploads.LONGEST_NAME), table, options, limits)
 
 
 def table_beside(kind: str, name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
@@ -383,23 +399,22 @@ def _header(grid: Grid) -> tuple[bool, bool]:
     if not len(above):
         named = unnamed or n_words > 0 if numeric.any() else not is_number.any()
         return named and (len(grid.texts) > 1 or len(numeric) > 1), False
+    apart = [column[0] not in column[1:].tolist() for column in grid.texts[:, words & ~numeric].T]
+    worded = n_words > 0 or unnamed or any(apart)
     steps = np.diff(numbers, axis=1)
     rises = np.all(steps > 0, axis=1) | np.all(steps < 0, axis=1)
     if not rises[0] or (above % 1).any():
-        steady = len(above) >= _MANY and bool(rises[0])
-        return n_words > len(above) or steady, steady
+        steady = len(above) >= 10 and bool(rises[0])
+        return n_words > len(above) or steady, steady and not worded
     alike = len(above) > 3 and rises[1:].mean() > 0.5
     low, high = np.nanmin(body, axis=0), np.nanmax(body, axis=0)
     reach = 3 * (high - low)
     outside = (above > high + reach) | (above < low - reach) | (np.nan_to_num(body) % 1).any(axis=0)
     far = bool(outside.mean() > 0.5)
     counted_up = len(above) > 3 and bool((above == np.arange(len(above))).all())
-    worded = n_words > 0 or unnamed
-    for j in np.flatnonzero(words & ~numeric):
-        worded = worded or grid.texts[0, j] not in grid.texts[1:, j].tolist()
     clear = (far or counted_up) and (worded or len(above) > 2)
     if clear or (worded and not alike):
-        return True, not clear or bool(alike and not worded)
+        return True, bool(alike and not worded)
     return False, far or worded
 
 
@@ -522,7 +537,7 @@ def _table(
     if left_out:
         frame = frame.drop(index=[*left_out]).reset_index(drop=True)
     titles = [title or f"column {j + 1}" for j, title in enumerate(header)]
-    names = intake.unique(titles)
+    names = frames.unique(titles)
     report["renamed"] = [new for new, old in zip(names, titles, strict=True) if new != old]
     said, filled = dict[str, str](), list[str]()
     texts = {j: frame[j] for j in np.flatnonzero(is_text).tolist()}
@@ -599,8 +614,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     from python_calamine import CalamineError, CalamineWorkbook
 
     data = io.BytesIO(uploads.file_bytes(name, file, limits))
-    sheets: dict[str, list[Record]] = {}
-    unread: dict[str, str] = {}
+    sheets, unread = dict[str, list[Record]](), dict[str, str]()
     with suppress(CalamineError, OSError, ValueError):
         book = CalamineWorkbook.from_filelike(data)
         for title in book.sheet_names:
@@ -698,7 +712,7 @@ def _text(cell: object) -> str:
     return str(cell).removesuffix(" 00:00:00")
 
 
-READER = Reader(CsvOptions, read)
+READER = Reader(CsvOptions, read, read_joined)
 ARFF_READER = Reader(TableOptions, read_arff)
 JSON_READER = Reader(TableOptions, read_json)
 SHEET_READER = Reader(SheetOptions, read)
