@@ -36,7 +36,9 @@ HELP = {
 WHY_HELD_OUT = (
     "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others. "
     "Inside the grid the smallest choice within one standard error of the best is suggested. If "
-    "the likelihood rises to the edge, you choose L, and K is the elbow of the curve."
+    "the likelihood rises to the largest L, you choose L, and the smallest K within one standard "
+    "error of the best for this L is suggested. If that is the largest K, it is the elbow of the "
+    "curve."
 )
 
 
