@@ -166,8 +166,12 @@ def with_parameters(**changes: object) -> RunConfig:
 
 
 def set_model(model: str) -> None:
-    """Change the model; common parameters keep their values."""
-    _change(model=model, parameters=suited(model, config().parameters))
+    """Change the model; common parameters keep their values, and K the last one chosen."""
+    now, steps = config(), reversed(_kept().steps)
+    before = (step.config.parameters for step in steps if step.config.dataset == now.dataset)
+    last = next((chosen for chosen in before if "n_components" in chosen), {})
+    sizes = {name: last[name] for name in ("n_components", "n_active") if name in last}
+    _change(model=model, parameters=suited(model, sizes | now.parameters))
 
 
 def set_preprocessing(options: Preprocessing) -> None:
@@ -230,6 +234,14 @@ def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:
     """Continue without some rows (numbers or a mask (N,)) and with the same settings."""
     stored = services.datasets().get(dataset.digest)  # has the class names of the file
     _move_to(services.put_again(stored.without(rows, why)))
+
+
+def fill_gaps(dataset: Dataset) -> None:
+    """Continue with the column's mean in each missing cell."""
+    made = dataset.provenance
+    options = made.get("options", {}) | {"missing": "mean"}
+    filled = replace(dataset, missing=None, provenance=made | {"options": options})
+    _move_to(services.put_again(filled))
 
 
 def put_back(dataset: Dataset) -> None:
