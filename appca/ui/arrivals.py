@@ -36,7 +36,7 @@ from appca.storage.identity import ID_DIGITS, is_id
 from appca.ui import canvas, controls, fits, kit, services, settings, state, streamlit_internals
 from appca.ui.downloads import card, save_button, stem_of
 from appca.ui.streamlit_internals import base
-from appca.words import InputError, counted, shortened, size
+from appca.words import InputError, counted, listed, size
 
 Options = dict[str, Any]  # options of a reader
 Report = dict[str, Any]
@@ -575,10 +575,9 @@ def assumed() -> None:
         return
     kind, options, data = opened.kind, opened.options, state.current_dataset()
     report, offers = opened.read(options).report, []
-    for name in list(report.get("likely_labels", {}))[:1]:
-        label = f"Use {kit.markdown(f'“{shortened(name)}”')} as label"
-        roles = options.get("roles", {}) | {name: "label"}
-        offers.append((label, "label", options | {"roles": roles}))
+    if names := list(report.get("likely_labels", {})):
+        label = f"Use {kit.markdown(listed(names))} as label{'s' * (len(names) > 1)}"
+        offers.append((label, "label", options | {"roles": dict.fromkeys(names, "label")}))
     if doubt := report.get("doubt"):
         option, other = doubt["option"], doubt["other"]
         offers.append((DOUBTS[option, other], "otherwise", changed(options, option, other)))

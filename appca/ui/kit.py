@@ -356,8 +356,7 @@ def shown(find: Callable[[], fits.Shown | None] = fits.shown) -> fits.Shown | No
     is_new = services.runs().get(now.id) is None
     if is_new and fits.needs_complete_rows(now):
         data, title = state.current_dataset(), MODELS[now.model].title
-        cells = counted(data.n_missing, "missing cell")
-        st.markdown(f"{cells}: {title} as set needs complete rows.")
+        st.markdown(f"{counted(data.n_missing, 'missing cell')}: {title} needs complete rows.")
         press("Fill with column means", "fill_gaps", state.fill_gaps, data, type="primary")
         return None
     if is_new and fits.running(now.id) is None:

@@ -166,12 +166,11 @@ def with_parameters(**changes: object) -> RunConfig:
 
 
 def set_model(model: str) -> None:
-    """Change the model; common parameters keep their values, and K the last one chosen."""
-    now, steps = config(), reversed(_kept().steps)
-    before = (step.config.parameters for step in steps if step.config.dataset == now.dataset)
-    last = next((chosen for chosen in before if "n_components" in chosen), {})
-    sizes = {name: last[name] for name in ("n_components", "n_active") if name in last}
-    _change(model=model, parameters=suited(model, sizes | now.parameters))
+    """Change the model; parameters keep the last values chosen for these data."""
+    now, configs = config(), (step.config for step in reversed(_kept().steps))
+    chosen = (each.parameters for each in configs if each.dataset == now.dataset)
+    last = next((each for each in chosen if "n_components" in each), {})
+    _change(model=model, parameters=suited(model, last | now.parameters))
 
 
 def set_preprocessing(options: Preprocessing) -> None:

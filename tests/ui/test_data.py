@@ -452,3 +452,6 @@ def test_gaps_are_counted_where_the_file_is_no_longer_at_hand():
     looks = [contents(reading, column) for column in columns]
     assert [look.words for look in looks] == ["1 missing", "none missing", "2 missing"]
     assert looks[0].cells[1:4] == [f"{X[1, 0]:.6g}", None, f"{X[3, 0]:.6g}"]
+    school = replace(data, labels={"school": np.where(np.arange(12) < 4, np.nan, 1.0)})
+    label = columns_of(Reading(school, "", {}))[0]
+    assert contents(Reading(school, "", {}), label).words == "1 value, 4 missing"

@@ -392,7 +392,7 @@ def test_models_that_need_complete_rows_offer_to_fill_them_and_no_fit(start, key
     healthy(slider(app, "k").set_value(k - 1).run())
     app.selectbox(key=f"set-{key}").select(value).run()
     for place in ("explore", "components/gallery", "groups/differences"):
-        assert "as set needs complete rows" in told(healthy(go(app, place)))
+        assert "needs complete rows" in told(healthy(go(app, place)))
         assert "start_fit" not in keys(app)
     click(app, "fill_gaps")
     assert "fill_gaps" not in keys(app)
