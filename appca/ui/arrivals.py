@@ -588,9 +588,6 @@ def assumed() -> None:
         label = f"{shape.height} × {shape.width}: show as images"
         offers.append((label, "images", with_shape(kind, options, shape)))
 
-    def close() -> None:
-        opened.said = ""
-
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
     ):
@@ -603,7 +600,8 @@ def assumed() -> None:
                 else:
                     use(opened, others, reading.dataset)
         st.page_link(DATA, label="Change", query_params=THIS, width="content")
-        kit.press("Close", "assumed_close", close, icon=":material/close:", type="tertiary")
+        icon: Any = {"icon": ":material/close:", "type": "tertiary"}
+        kit.press("Close", "assumed_close", setattr, opened, "said", "", **icon)
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=3600)

@@ -237,10 +237,9 @@ def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:
 
 def fill_gaps(dataset: Dataset) -> None:
     """Continue with the column's mean in each missing cell."""
-    made = dataset.provenance
-    options = made.get("options", {}) | {"missing": "mean"}
-    filled = replace(dataset, missing=None, provenance=made | {"options": options})
-    _move_to(services.put_again(filled))
+    options = dataset.provenance.get("options", {}) | {"missing": "mean"}
+    made = dataset.provenance | {"options": options}
+    _move_to(services.put_again(replace(dataset, missing=None, provenance=made)))
 
 
 def put_back(dataset: Dataset) -> None:

@@ -220,7 +220,7 @@ def _preview(reading: Reading, opened: Opened | None, key: str) -> None:
                 acts: dict[str, Act] = {"all": lambda _, place: set_roles(names, place)}
                 acting(tag("label", body, "ca-quiet"), "role_of_all", acts)
     features = [column for column in listed if column.role not in ("id", "label")]
-    first = kit.first_of_page(len(features), AT_ONCE, f"preview_first-{key}-{len(features)}")
+    first = kit.first_of_page(len(features), AT_ONCE, f"preview_first-{key}")
     labels = list(reading.dataset.labels) if reading.dataset is not None else []
     pinned = [column for column in columns if column.role in ("id", "label")]
     pinned.sort(key=lambda each: labels.index(each.name) if each.name in labels else -1)
