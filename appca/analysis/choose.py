@@ -139,8 +139,7 @@ def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
         return np.array([measured[step][:2] for step in steps], dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
-    sizes = sorted({*config.components, *config.actives})
-    baseline = {q: in_folds(q, q)[:, 0] for q in sizes}
+    baseline = {q: in_folds(q, q)[:, 0] for q in sorted({*config.components, *config.actives})}
     complete = {q: nats for q, nats in baseline.items() if np.isfinite(nats).all()}
     return GridTable(config.components, config.actives, values[..., 0], values[..., 1], complete)
 
@@ -198,9 +197,9 @@ class Suggestion(NamedTuple):
 def advise(grid: GridTable, n_active: int) -> Suggestion | None:
     """Return the suggested K and L with the reason; None while no cell is measured.
 
-    If the best cell is inside the grid, take the smallest L, then K, within one standard error
-    of it. At an edge of the grid, L is `n_active`, else 2 or the smallest value, and K is at the
-    elbow of its curve, which ends at the smallest K as good as the best.
+    Inside the grid: the smallest L, then K, within one standard error of the best. At an edge, L is
+    `n_active`, else 2 or the smallest, and K the smallest within one standard error of the best for
+    this L, or the elbow of a curve (to the smallest K as good as the best) that ends at the edge.
     """
     as_good = near(grid.log_likelihood)
     if not as_good.any():
@@ -208,19 +207,22 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
     j = int(np.argmax(as_good.any(axis=0)))
     k, L = grid.components[int(np.argmax(as_good[:, j]))], grid.actives[j]
     if k < grid.components[-1] and grid.actives[-1] > L:
-        return Suggestion((k, L), "No larger choice explains unseen rows better.")
+        return Suggestion((k, L), "The smallest L, then K, within one standard error of the best.")
     measured = ~np.isnan(grid.log_likelihood).any(axis=-1)
-    there = [size for size, any_k in zip(grid.actives, measured.any(axis=0), strict=True) if any_k]
-    L = next(size for size in (n_active, 2, *there) if size in there)
-    j = grid.actives.index(L)
+    there = np.array(grid.actives)[measured.any(axis=0)].tolist()
+    j = grid.actives.index(L := next(size for size in (n_active, 2, *there) if size in there))
     sizes, curve = np.array(grid.components)[measured[:, j]], grid.log_likelihood[measured[:, j], j]
-    means, rising = curve.mean(axis=-1), int(np.argmax(near(curve))) + 1
-    at = elbow(sizes[:rising], means[:rising])
+    means, least = curve.mean(axis=-1), int(np.argmax(near(curve)))
+    best = int(np.argmax(means))
+    at = least if best + 1 < len(sizes) else elbow(sizes[: least + 1], means[: least + 1])
     k = int(sizes[at])
-    if at + 1 == len(sizes):
-        reason = f"With L = {L}, more components still help; a wider grid would tell more."
-        return Suggestion((k, L), reason)
-    text = f"With L = {L}, going beyond {k} components gains little: "
+    if best + 1 < len(sizes):
+        rank = f"smallest within one standard error of the best, K = {sizes[best]}"
+        rank = "best on unseen rows" if at == best else rank
+        return Suggestion((k, L), f"With L = {L}, K = {k} is the {rank}.")
+    if at == best:
+        return Suggestion((k, L), f"With L = {L}, more components still help; widen the grid.")
+    text = f"With L = {L}, K = {k} is the elbow of a curve that rises to the edge of the grid: "
     text += f"{fixed(means[at + 1] - means[at])} nats for {sizes[at + 1] - k} more"
     if at > 0:
         text += f", against {fixed(means[1] - means[0])} between {sizes[0]} and {sizes[1]}"

@@ -291,15 +291,14 @@ def differences(
     return [GroupDifference(kind, *column) for column in columns]
 
 
-NAMED = 3  # differences in the sentence
+NAMED, MOST_SHOWN = 3, 10  # differences in the sentence, and in the chart that it sums up
 
 
 def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
     """Return a sentence with the strongest differences of the group, by kind."""
     strongest: dict[str, GroupDifference] = {}  # by kind
-    for difference in comparison.differences:
-        if difference.matters:
-            strongest.setdefault(difference.kind, difference)
+    for difference in [each for each in comparison.differences if each.matters][:MOST_SHOWN]:
+        strongest.setdefault(difference.kind, difference)
     if not strongest:
         return (
             f"{group} and the other {comparison.n_rest:,} do not differ: in "

@@ -205,7 +205,9 @@ def _legend(figure: Figure, header: dict[str, Any], theme: dict[str, str]) -> No
     axes = figure.add_axes((left / wide, (top - 0.35) / high, 1.4 / wide, 0.12 / high))
     ramp = ScalarMappable(Normalize(*header["limits"]), ListedColormap(header["table"][:-1]))
     bar = figure.colorbar(ramp, cax=axes, orientation="horizontal")
-    bar.set_ticks(header["limits"], labels=[number(end) for end in header["limits"]])
+    clipped, ends = header.get("clipped", (False, False)), map(number, header["limits"])
+    names = [mark * cut + end for mark, cut, end in zip(("≤ ", "≥ "), clipped, ends, strict=True)]
+    bar.set_ticks(header["limits"], labels=names)
     first, last = axes.get_xticklabels()
     first.set_horizontalalignment("left")  # keeps both labels inside the bar
     last.set_horizontalalignment("right")

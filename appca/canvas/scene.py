@@ -256,6 +256,8 @@ def _colouring(colour: style.Colour) -> tuple[dict[str, Any], np.ndarray]:
     }
     if len(set(levels.shapes)) > 1:
         header["shapes"] = list(levels.shapes)
+    if any(levels.clipped):
+        header["clipped"] = list(levels.clipped)
     if colour.colours:
         header["steps"] = True
     return header, levels.codes

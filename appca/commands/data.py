@@ -117,8 +117,9 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
     """Report column roles, classes, missing cells and their treatment, and constant features."""
     report = dataset.provenance.get("report", {})
     lines = found.facts(report, dataset)
-    for name in list(report.get("likely_labels", {}))[:1]:
-        lines["Features that may be labels"] += f"; --label {shlex.quote(name)} makes it one"
+    if names := report.get("likely_labels"):
+        flags = " ".join(f"--label {shlex.quote(name)}" for name in names)
+        lines["Features that may be labels"] += f"; use {flags}"
     for values in list(report.get("far", {}).values())[:1]:
         hint = f"; --na-values={values[0][0]:g} makes them gaps"
         lines["May stand for gaps"] = lines["May stand for gaps"].rpartition(";")[0] + hint

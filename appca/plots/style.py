@@ -100,6 +100,7 @@ class Levels(NamedTuple):
     table: tuple[str, ...]  # (n_levels,) hex; the last one is for missing values
     shapes: tuple[str, ...]  # (n_levels,) names in SHAPES
     limits: tuple[float, float] | None  # values of the first and the last level
+    clipped: tuple[bool, bool] = (False, False)  # whether values are below and above the limits
 
 
 def label_colour(data: dataset.Dataset, name: str) -> Colour:
@@ -130,16 +131,17 @@ def levels(colour: Colour) -> Levels:
         codes = np.where(values < 0, count, values)
         codes = codes.astype(np.uint8 if count < 256 else np.uint16)
         return Levels(codes, (*table, MISSING), shapes, None)
-    values = values.astype(np.float64)
-    finite = np.isfinite(values)
+    finite = np.isfinite(values := values.astype(np.float64))
     some = values[finite] if finite.any() else np.array([0.0, 1.0])
-    low, high = np.percentile(some, CLIP)
+    is_whole = (some == np.rint(some)).all()
+    low, high = np.percentile(some, CLIP, method="nearest" if is_whole else "linear")
     if not high > low:  # (nearly) constant: use the full range
         low, high = some.min(), some.max()
     scaled = np.clip((np.where(finite, values, low) - low) / ((high - low) or 1.0), 0, 1)
     codes = np.where(finite, np.rint(scaled * (LEVELS - 1)), LEVELS).astype(np.uint8)
-    shapes = (SHAPES[0],) * (LEVELS + 1)
-    return Levels(codes, (*viridis(LEVELS), MISSING), shapes, (float(low), float(high)))
+    limits, clipped = (float(low), float(high)), (bool(some.min() < low), bool(some.max() > high))
+    table = (*viridis(LEVELS), MISSING)
+    return Levels(codes, table, (SHAPES[0],) * len(table), limits, clipped)
 
 
 def class_colour(code: int, count: int | None = None) -> str:

@@ -36,7 +36,7 @@ from appca.storage.identity import ID_DIGITS, is_id
 from appca.ui import canvas, controls, fits, kit, services, settings, state, streamlit_internals
 from appca.ui.downloads import card, save_button, stem_of
 from appca.ui.streamlit_internals import base
-from appca.words import InputError, counted, shortened, size
+from appca.words import InputError, counted, listed, size
 
 Options = dict[str, Any]  # options of a reader
 Report = dict[str, Any]
@@ -580,10 +580,9 @@ def assumed() -> None:
         return
     kind, options, data = opened.kind, opened.options, state.current_dataset()
     report, offers = opened.read(options).report, []
-    for name in list(report.get("likely_labels", {}))[:1]:
-        label = f"Use {kit.markdown(f'“{shortened(name)}”')} as label"
-        roles = options.get("roles", {}) | {name: "label"}
-        offers.append((label, "label", options | {"roles": roles}))
+    if names := list(report.get("likely_labels", {})):
+        label = f"Use {kit.markdown(listed(names))} as label{'s' * (len(names) > 1)}"
+        offers.append((label, "label", options | {"roles": dict.fromkeys(names, "label")}))
     if doubt := report.get("doubt"):
         option, other = doubt["option"], doubt["other"]
         offers.append((DOUBTS[option, other], "otherwise", changed(options, option, other)))
@@ -593,9 +592,6 @@ def assumed() -> None:
     for shape in [each.shape for each in shapes if each.is_likely]:
         label = f"{shape.height} × {shape.width}: show as images"
         offers.append((label, "images", with_shape(kind, options, shape)))
-
-    def close() -> None:
-        opened.said = ""
 
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
@@ -609,7 +605,8 @@ def assumed() -> None:
                 else:
                     use(opened, others, reading.dataset)
         st.page_link(DATA, label="Change", query_params=THIS, width="content")
-        kit.press("Close", "assumed_close", close, icon=":material/close:", type="tertiary")
+        icon: Any = {"icon": ":material/close:", "type": "tertiary"}
+        kit.press("Close", "assumed_close", setattr, opened, "said", "", **icon)
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=3600)

@@ -35,8 +35,8 @@ HELP = {
 }
 WHY_HELD_OUT = (
     "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others. "
-    "Inside the grid the smallest choice within one standard error of the best is suggested. If "
-    "the likelihood rises to the edge, you choose L, and K is the elbow of the curve."
+    "The smallest choice within one standard error of the best is suggested, for the L that you "
+    "choose if the largest is best. If the largest K is best, too, K is the elbow of the curve."
 )
 
 

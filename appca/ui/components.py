@@ -59,8 +59,7 @@ def _event_bands(dataset: Dataset) -> tuple[str, str]:
 
 
 PAGE = 24
-AT_END = 6  # number of rows shown at each end of the scores
-NAMED_AT_END = 3
+AT_END, NAMED_AT_END = 6, 3  # rows at each end of the scores: images, or names
 
 
 def gallery_tab(dataset: Dataset, shown: Shown) -> None:
@@ -118,7 +117,7 @@ def _acts(dataset: Dataset, shown: Shown) -> dict[str, kit.Act]:
         "rename": lambda k, text: state.rename(shown.run, _place(shown, k), text),
         "flip": lambda k, _: state.flip(shown.run, _place(shown, k)),
         "select": lambda which, _: _select(dataset, shown, which),
-        "users": lambda k, _: state.put(dataset, shown.fitted.active[:, _place(shown, k)]),
+        "users": lambda k, _: _put(dataset, shown.fitted.active[:, _place(shown, k)]),
     }
 
 
@@ -132,8 +131,14 @@ def _place(shown: Shown, text: str) -> int:
 
 def _select(dataset: Dataset, shown: Shown, which: str) -> None:
     k, _, end = which.partition(" ")
-    low, high = extremes(shown.fitted, _place(shown, k), AT_END)
-    state.put(dataset, low if end == "low" else high)
+    n = AT_END if dataset.image_shape else NAMED_AT_END
+    low, high = extremes(shown.fitted, _place(shown, k), n)
+    _put(dataset, low if end == "low" else high)
+
+
+def _put(dataset: Dataset, rows: np.ndarray) -> None:
+    state.put(dataset, rows)
+    state.notify("info", f"{counted(int(state.get(dataset).sum()), 'row')} selected.")
 
 
 def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
@@ -182,7 +187,7 @@ def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> s
         alt = f"The slice with most of {name_of(fitted, k)}"
         where = tag("img", "", src=data_uri(slices[k]), alt=alt)
         look = tag("div", bands + look, "ca-course") + where
-    low, high = extremes(fitted, k, AT_END)
+    low, high = extremes(fitted, k, AT_END if dataset.image_shape else NAMED_AT_END)
     tails = tag("div", "No row uses this component.", "ca-quiet")
     if len(high):
         ends = _end(dataset, shown, k, low, "low") + tag("span", "…", "ca-quiet")
@@ -202,8 +207,7 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
         mostly = f" · {', '.join(shortened(name, 16) for name, _ in most)}" if most else ""
     title = f"the {len(rows)} rows with the most {'negative' if is_low else 'positive'} scores"
     if dataset.image_shape is None:
-        at_end = rows[:NAMED_AT_END] if is_low else rows[-NAMED_AT_END:]
-        seen = ", ".join(tag("span", words(shortened(name, 14))) for name in dataset.ids[at_end])
+        seen = ", ".join(tag("span", words(shortened(name, 14))) for name in dataset.ids[rows])
     else:
         seen = tag("img", "", src=strip(dataset, rows), alt=f"{title}{mostly}")
     far = signed(float(shown.fitted.scores[rows[0 if is_low else -1], k]))
@@ -329,9 +333,9 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         st.dataframe(tests, hide_index=True, width="stretch", key="meaning_table")
         sampled = min(dataset.n_rows, MOST_TESTED_ROWS)
         st.caption(
-            f"Effects from 0, chance, to 1. p by permutations of {counted(sampled, 'row')}, q "
-            "corrected for all tests (Benjamini and Hochberg). Measurements shape the components, "
-            "so their p values only confirm that."
+            f"{sampled:,} of {dataset.n_rows:,} rows are tested, for a score those that use the "
+            "component; n have a value. Effects from 0, chance, to 1. p by permutations, q "
+            "corrected (Benjamini and Hochberg). Measurements shape the components: p confirms it."
         )
         _save_csv(tests, f"meaning-{shown.config.id}.csv", "meaning-csv")
 

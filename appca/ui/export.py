@@ -100,9 +100,14 @@ def report(material: Material, script: str) -> str:
     body += [section("Data", *data), section("Settings", *chosen)]
     body.append(section("Fit", facts(kit.fit_facts(shown))))
     if selected is not None:
-        total = counted(dataset.n_rows, "row")
-        text = f"{selected.sum():,} of {total}; in figures the rest is grey."
+        text = f"{selected.sum():,} of {dataset.n_rows:,} rows; in figures the rest is grey."
         body.append(section("Selection", paragraph(text)))
+    if kept := [[each.name, f"{each.mask.sum():,}"] for each in state.named(dataset)]:
+        body.append(section("Named selections", table(["Name", "Rows"], kept)))
+    shares = enumerate(zip(explained_shares(fitted)[0], fitted.active.mean(axis=0), strict=True))
+    named = [[capital(name_of(fitted, k)), percent(a, 1), percent(use)] for k, (a, use) in shares]
+    columns = ["Component", "Share of variance", "Rows that use it"]
+    body.append(section("Components", table(columns, named)))
     every, lines = ranked(fitted.active), list[list[object]]()
     for subspace in every[:MOST_SUBSPACES]:
         rows = subspace.rows

@@ -348,10 +348,16 @@ def _held(wanted: RunConfig) -> Shown | None:
     return _put_on_screen(Shown(wanted, fitted, result.info, None, numbering, is_whole=True))
 
 
+def needs_complete_rows(wanted: RunConfig) -> bool:
+    """Whether missing cells prevent the fit."""
+    return services.dataset(wanted.dataset).missing is not None and not fit.fits_around_gaps(wanted)
+
+
 def is_quick(wanted: RunConfig) -> bool:
-    """Whether a page may fit it: no waiting for the compiler or a slow optimiser."""
+    """Whether a page may fit it: possible without the compiler or a slow optimiser."""
     return (
-        wanted.k <= MODELS[wanted.model].can.uncompiled
+        not needs_complete_rows(wanted)
+        and wanted.k <= MODELS[wanted.model].can.uncompiled
         and wanted.parameters.get("w_update") != "pymanopt"
         and wanted.stopped_at is None
         and not waits_for_compiler(services.dataset(wanted.dataset), wanted)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import GroupComparison, compare, sentence
+from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence
 from appca.analysis.new_rows import standing_out
 from appca.analysis.rows import Mixture, SimilarRows, distances, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
@@ -22,7 +22,6 @@ from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
 from appca.words import InputError, counted, minus, number, percent, shortened
 
-BARS = 10
 PANELS = 20
 SELECTION = "selection"
 KINDS = {"feature": "column", "score": "score", "use": "use of a component"}
@@ -55,8 +54,8 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
     with st.container(key="beside"):
         left, right = st.columns([3, 2], gap="large")
         with left:
-            strongest = [d for d in told if d.matters][:BARS]
-            chart(differences.bars(strongest or told[:BARS]), "group_bars")
+            strongest = [d for d in told if d.matters][:MOST_SHOWN]
+            chart(differences.bars(strongest or told[:MOST_SHOWN]), "group_bars")
         with right:
             if dataset.image_shape is not None or dataset.is_ordered:
                 _group_means(dataset, mask, key)

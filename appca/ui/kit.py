@@ -18,7 +18,7 @@ from appca.plots.components import NEGATIVE, POSITIVE, ranked_loadings
 from appca.plots.data import likelihood
 from appca.plots.style import class_colour, described, label_colour
 from appca.runs.home import home
-from appca.runs.run import RunInfo
+from appca.runs.run import MODELS, RunInfo
 from appca.ui import STATIC, fits, services, state
 from appca.ui.state import KEYS, guarded
 from appca.words import about, capital, counted, duration, nats, percent, signed
@@ -179,6 +179,7 @@ def first_of_page(total: int, size: int, key: str) -> int:
     if pages < 2:
         return 0
     width = 120 + 48 * min(pages, 7)
+    st.session_state[key] = min(st.session_state.get(key, 1), pages)
     return (st.pagination(pages, key=key, persist_state="session", width=width) - 1) * size
 
 
@@ -353,7 +354,13 @@ def shown(find: Callable[[], fits.Shown | None] = fits.shown) -> fits.Shown | No
     `fits.finished` as `find` excludes previews.
     """
     now, place = state.config(), None
-    if services.runs().get(now.id) is None and fits.running(now.id) is None:
+    is_new = services.runs().get(now.id) is None
+    if is_new and fits.needs_complete_rows(now):
+        data, title = state.current_dataset(), MODELS[now.model].title
+        st.markdown(f"{counted(data.n_missing, 'missing cell')}: {title} needs complete rows.")
+        press("Fill with column means", "fill_gaps", state.fill_gaps, data, type="primary")
+        return None
+    if is_new and fits.running(now.id) is None:
         place = st.session_state[NOTE].empty()
         with place.container(**LINE, key="fitting"):
             st.html(tag("div", words(f"Fitting {', '.join(now.sizes)} …"), role="status"))

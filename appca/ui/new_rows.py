@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -153,13 +153,8 @@ def _draw_new_rows(
     selected = np.zeros(both.dataset.n_rows, dtype=bool)
     selected[both.n_old :] = np.isin(drawn, memory.get(seen.key, []))
     scene = canvas.PageScene(_scene(key, both, codes), f"new {key}")
-    canvas.draw(
-        *(both.dataset, scene, scene.meta["first"], COLOURING),
-        key="canvas-new",
-        height=HEIGHT,
-        selected=selected,
-        on_select=take,
-    )
+    look: Any = {"height": HEIGHT, "selected": selected, "on_select": take}
+    canvas.draw(both.dataset, scene, scene.meta["first"], COLOURING, key="canvas-new", **look)
     text, n_new = "Grey: the data", seen.dataset.n_rows
     if both.n_old < dataset.n_rows:
         text += f", {both.n_old:,} of {dataset.n_rows:,} rows drawn at random"
@@ -171,10 +166,8 @@ def _draw_new_rows(
 
 @by_key(2)
 def _scene(both: OldAndNewRows, codes: np.ndarray) -> Scene:
-    colouring = Colour("category", "New rows", codes, KINDS)
-    return scene_shown(
-        both.dataset, both.fitted, outside=codes != OLD, colourings={COLOURING: colouring}
-    )
+    extra = {COLOURING: Colour("category", "New rows", codes, KINDS)}
+    return scene_shown(both.dataset, both.fitted, outside=codes != OLD, colourings=extra)
 
 
 def together(

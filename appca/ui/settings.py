@@ -202,7 +202,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "init": SettingChoice(
         "Start",
         {
-            "auto": "Best of several starts",
+            "auto": "Best of several on a sample",
             "quartimax": "Quartimax rotation",
             "annealed": "PCA, annealed",
             "ica": "Independent components",
@@ -210,7 +210,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
             "dictionary": "Rows of the data",
             "random": "Random",
         },
-        "Where the fit begins. “Best of several” tries them on a sample of the rows.",
+        "Where the fit begins. “Best of several” compares starts on a sample of the rows.",
     ),
     "alpha": SettingChoice(
         "Mass parameter alpha",
@@ -248,7 +248,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
         {"auto": "Where there are few", "exact": "All of them", "best": "The best one"},
         "Sum over all supports of a row, or use only the best one.",
     ),
-    "n_init": Number("Starts", 1, 50, "Fit from this many starts and keep the best."),
+    "n_init": Number("Fits", 1, 50, "The first from “Start”, others random; the best is kept."),
     "max_iter": Number("Most iterations", 1, 100_000, "Stop after this many iterations."),
     "n_chains": Number("Chains", 1, 16, "Two or more can be checked for convergence."),
     "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps discarded at the start of each chain."),

@@ -166,8 +166,11 @@ def with_parameters(**changes: object) -> RunConfig:
 
 
 def set_model(model: str) -> None:
-    """Change the model; common parameters keep their values."""
-    _change(model=model, parameters=suited(model, config().parameters))
+    """Change the model; parameters keep the last values chosen for these data."""
+    now, configs = config(), (step.config for step in reversed(_kept().steps))
+    chosen = (each.parameters for each in configs if each.dataset == now.dataset)
+    last = next((each for each in chosen if "n_components" in each), {})
+    _change(model=model, parameters=suited(model, last | now.parameters))
 
 
 def set_preprocessing(options: Preprocessing) -> None:
@@ -230,6 +233,13 @@ def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:
     """Continue without some rows (numbers or a mask (N,)) and with the same settings."""
     stored = services.datasets().get(dataset.digest)  # has the class names of the file
     _move_to(services.put_again(stored.without(rows, why)))
+
+
+def fill_gaps(dataset: Dataset) -> None:
+    """Continue with the column's mean in each missing cell."""
+    options = dataset.provenance.get("options", {}) | {"missing": "mean"}
+    made = dataset.provenance | {"options": options}
+    _move_to(services.put_again(replace(dataset, missing=None, provenance=made)))
 
 
 def put_back(dataset: Dataset) -> None:

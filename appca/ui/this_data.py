@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 
 from appca.canvas.sheets import resized, sample, style_of, tile_of
-from appca.data.dataset import Dataset, duplicate_rows
+from appca.data.dataset import MISSING, Dataset, duplicate_rows
 from appca.data.pixels import KINDS, Judged, PixelShape, pixel_order, shape_of, with_shape
 from appca.data.preprocessing import suggest
 from appca.ordered import lines_of_rows
@@ -23,7 +23,7 @@ from appca.ui.arrivals import DOUBTS, HEAD_ROWS, HEADER_LINES, Opened, Reading
 from appca.ui.kit import Act, acting, button, choice, markdown, press, tag, words
 from appca.ui.rows import is_dark, sheet_of
 from appca.ui.state import guarded
-from appca.words import about, capital, counted, minus, shortened
+from appca.words import about, capital, counted, listed, minus, shortened
 
 BARS, PARTS = 12, 24
 MOST_JUDGED = 20_000
@@ -85,7 +85,9 @@ def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
         cells = cells or [None if np.isnan(value) else f"{float(value):.6g}" for value in first]
     elif data is not None and column.role == "label" and column.name in data.labels:
         names, codes = data.classes(column.name)
-        counts, words = np.bincount(codes)[:BARS], counted(len(names), "value")
+        gap = names[-1:] == [MISSING]
+        counts, words = np.bincount(codes)[:BARS], counted(len(names) - gap, "value")
+        words += f", {np.sum(codes == len(names) - 1):,} missing" * gap
         cells = cells or [names[code] for code in codes[:HEAD_ROWS]]
     elif column.role == "id":
         words = "all differ"
@@ -134,11 +136,9 @@ def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[]
         gaps = [*opened.draft.get("na_values", ()), gap]
         text = f"{shortened(column, 24)} holds {minus(gap)} in {counted(n, 'cell')}."
         return text, f"{minus(gap)} is a gap", partial(opened.change, "na_values", gaps)
-    for column, n in reading.report.get("likely_labels", {}).items():
-        if column not in opened.draft.get("roles", {}):
-            short = shortened(column, 24)
-            text = f"{short} holds {counted(n, 'whole number')}."
-            return text, f"Use {short} as label", partial(_set_roles, opened, [column], "label")
+    if names := list(reading.report.get("likely_labels", {})):
+        label = f"Use as label{'s' * (len(names) > 1)}"
+        return listed(names), label, partial(_set_roles, opened, names, "label")
     most, data = MOSTLY_MISSING * reading.report.get("rows", 0), reading.dataset
     features = (column for column in columns_of(reading) if column.role == "feature")
     sparse = [column.name for column in features if column.n_missing > most]
@@ -221,7 +221,7 @@ def _preview(reading: Reading, opened: Opened | None, key: str) -> None:
                 acts: dict[str, Act] = {"all": lambda _, place: set_roles(names, place)}
                 acting(tag("label", body, "ca-quiet"), "role_of_all", acts)
     features = [column for column in listed if column.role not in ("id", "label")]
-    first = kit.first_of_page(len(features), AT_ONCE, f"preview_first-{key}-{len(features)}")
+    first = kit.first_of_page(len(features), AT_ONCE, f"preview_first-{key}")
     labels = list(reading.dataset.labels) if reading.dataset is not None else []
     pinned = [column for column in columns if column.role in ("id", "label")]
     pinned.sort(key=lambda each: labels.index(each.name) if each.name in labels else -1)

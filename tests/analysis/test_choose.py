@@ -311,8 +311,8 @@ def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
     grid = made_up(curves, tuple(range(2, 9)), (1, 2))
     assert [advise(grid, L).cell for L in (2, 7)] == [(5, 2)] * 2
     assert advise(grid, 2).reason == (
-        "With L = 2, going beyond 5 components gains little: 0.10 nats for 1 more, "
-        "against 2.10 between 2 and 3."
+        "With L = 2, K = 5 is the elbow of a curve that rises to the edge of the grid: "
+        "0.10 nats for 1 more, against 2.10 between 2 and 3."
     )
     assert advise(grid, 1).cell[1] == 1
     config = GridConfig("d" * 64, {}, "aPPCA", {}, (2, 3), (1, 2), n_folds=2)
@@ -320,6 +320,20 @@ def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
     grid = table(config, {(2, 1, 0): one, (2, 1, 1): one, (3, 1, 0): better})
     assert np.isnan(grid.log_likelihood).sum() == 6
     assert (advise(grid, 2).cell, advise(table(config, {}), 2)) == ((2, 1), None)
+
+
+def test_where_the_best_k_of_an_l_is_inside_the_grid_no_elbow_is_taken():
+    curve = [-33.57, -33.25, -33.08, -33.04, -33.07, -33.2]  # a questionnaire, L = 2
+    curves = np.stack([np.array(curve) - 0.5, curve, np.array(curve) + 0.3], axis=1)
+    grid = made_up(curves, tuple(range(2, 8)), (1, 2, 3))
+    advice = advise(grid, 2)
+    assert advice == ((5, 2), "With L = 2, K = 5 is the best on unseen rows.")
+    noisy = grid.log_likelihood.copy()
+    noisy[2, 1] += [0.2, -0.1, -0.1]  # K = 4 is ahead of 5 in one fold
+    assert advise(grid._replace(log_likelihood=noisy), 2) == (
+        (4, 2),
+        "With L = 2, K = 4 is the smallest within one standard error of the best, K = 5.",
+    )
 
 
 def test_a_stability_is_that_of_fits_to_halves_by_hand(tmp_path):

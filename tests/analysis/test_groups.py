@@ -11,6 +11,8 @@ from appca import AdaptivePPCA, rule
 from appca.analysis import groups as group_difference
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import (
+    GroupComparison,
+    GroupDifference,
     RowValues,
     column_of,
     compare,
@@ -79,6 +81,16 @@ def test_a_planted_difference_ranks_first(seed, where):
     assert where in sentence(found)
     sizes = [abs(one.effect) for one in found.differences]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_the_sentence_names_what_the_chart_shows():
+    numbers = {"group": 2.0, "rest": 1.0, "d": 1.0, "p": 0.0, "corrected": 0.0}
+    columns = [GroupDifference("feature", f"f{j}", effect=0.9, **numbers) for j in range(10)]
+    last = GroupDifference("measure", "residual", effect=0.8, **numbers)
+    text = sentence(GroupComparison(9, 9, [*columns, last], None, 11))
+    assert "f0" in text
+    assert "residual" not in text
+    assert "residual" in sentence(GroupComparison(9, 9, [*columns[:9], last], None, 10))
 
 
 def test_all_tests_are_corrected_together_and_chance_is_found_as_rarely_as_it_should_be(seed):

@@ -304,6 +304,23 @@ def test_a_new_scene_a_second_view_and_a_lost_context_keep_the_selection(page):
     page.wait_for_function("Number(canvas.stage.root.dataset.thumbnails) > 20")
 
 
+def test_a_panel_keeps_its_count_beside_names_of_components(page):
+    page.evaluate("checks.listen(); load('six').then(canvas.update)")
+    settle(page)
+    page.evaluate(
+        """load('two').then((scene) => {
+          scene.meta.components.forEach((component) => { component.name = 'Wa'; });
+          written.all.length = 0;
+          return canvas.update(scene);
+        })"""
+    )
+    settle(page)
+    panels = page.evaluate("canvas.stage.views[0].layout.panels.map(({ count }) => `${count}`)")
+    texts = {*page.evaluate("written.all")}
+    assert any("Wa × Wa" in text for text in texts), texts
+    assert {*panels} <= texts
+
+
 def test_rows_of_three_components_open_in_two_views_that_follow_scenes_and_open_panels(page):
     page.evaluate("checks.listen(); load('three').then(canvas.update)")
     assert settle(page)["view"] == "subspaces+pairs"

@@ -604,7 +604,7 @@ def test_what_there_are_several_of_is_chosen_by_the_option_that_is_named(folder,
     frame = pd.read_csv("measurements.csv").drop(columns=["kind", "b"])
     frame.assign(population=np.arange(60) % 4).to_csv("people.csv", index=False)
     told = said("fit people.csv -K 2").out
-    assert "population (4 values); --label population makes it one" in told
+    assert "population (4 values); use --label population" in told
     assert "label “population”" in said("fit people.csv -K 2 --label population").out
 
 

@@ -292,6 +292,16 @@ TEXT = {
         "sex,a,b\n" + rows("1,{h},3.{i}", 5) + "\n" + rows("2,{h},4.{i}", 5),
         facts={"Features that may be labels": "sex (2 values)"},
     ),
+    "items of one range are no labels, other columns beside them are": Case(
+        "a,b,c,d,e,sex,school,age\n"
+        + "\n".join(
+            f"{i % 6 + 1 if i > 3 else ''},{i // 2 % 6 + 1},{i // 3 % 6 + 1},{i // 4 % 6 + 1},"
+            f"{i * 5 % 6 + 1},{i % 2 + 1},{i % 5 + 1 if i > 5 else 'NA'},{i * 7 % 40 + 12}"
+            for i in range(40)
+        ),
+        facts={"Features that may be labels": "sex (2 values), school (5 values), age (40 values)"},
+        options={"missing": "model"},
+    ),
     "the class comes first": Case(
         "town,group,a,b\n" + "\n".join(f"t{i % 40},{'xy'[i % 2]},{i / 3:.2f},3" for i in range(90)),
         labels={"group": ["x", "y"], "town": ["t0", "t1"]},

@@ -477,6 +477,10 @@ def test_a_class_keeps_its_colour_and_a_number_rises_along_its_scale_without_its
     assert levels.table[levels.codes[200]] == style.MISSING
     levels = levels_of(np.append(np.linspace(0, 1, 1000), 1e6))
     assert levels.limits[1] < 1.01
+    assert levels.clipped == (True, True)
+    ages = levels_of(np.r_[3, np.repeat(np.arange(12, 63), 20), 74, 86, np.nan])
+    assert (ages.limits, ages.clipped) == ((12.0, 62.0), (True, True)), "whole numbers"
+    assert levels_of(np.array([1, 2, 5])).clipped == (False, False)
     assert np.ptp(levels.codes[:1000].astype(int)) == style.LEVELS - 1
     for values in (np.full(5, 3.0), np.full(5, np.nan)):
         assert len(set(levels_of(values).codes)) == 1

@@ -64,10 +64,10 @@ def test_what_the_browser_sends_is_checked(monkeypatch):
     active = np.random.default_rng(0).random((178, 3)) < 0.5
     shown = Shown(RunConfig(wine.digest, {}, "aPPCA", {}), fitted_run(active), info_of(), None)
     chosen = []
-    monkeypatch.setattr(state, "put", lambda _, rows: chosen.append(rows))
+    monkeypatch.setattr(components, "_put", lambda _, rows: chosen.append(rows))
     components._select(wine, shown, "1 low")
     lowest = np.flatnonzero(active[:, 1])[np.argsort(shown.fitted.scores[active[:, 1], 1])]
-    assert set(chosen[0]) == set(lowest[: components.AT_END])
+    assert set(chosen[0]) == set(lowest[: components.NAMED_AT_END]), "the rows named"
     for wrong in ("9 low", "-1 high", "x"):
         with pytest.raises(ValueError):  # noqa: PT011 (which of two depends on the text)
             components._select(wine, shown, wrong)

@@ -22,7 +22,7 @@ from appca.runs.home import home
 from appca.runs.run import FitResult, RunConfig, defaults
 from appca.runs.store import RunStore
 from appca.storage import files
-from appca.ui import downloads, new_rows, services
+from appca.ui import downloads, new_rows, services, state
 from appca.ui.arrivals import Reading
 from appca.ui.state import KEYS
 from appca.ui.this_data import columns_of, contents
@@ -160,6 +160,16 @@ def test_whole_numbers_that_may_be_labels_become_some_by_one_click_on_two_pages(
     assert any("Labels" in one.value and "population" in one.value for one in healthy(app).markdown)
     assert "assumed_label" not in keys(app)
     assert "upload_use" not in keys(go(app, "data/this"))
+
+
+def test_a_new_role_keeps_the_page_of_columns(start):
+    X = np.random.default_rng(1).normal(size=(20, 60)).round(3)
+    app = give(start("data/open"), ("wide.csv", csv_of(pd.DataFrame(X).add_prefix("f"))))
+    app.session_state[f"preview_first-{app.session_state[state.KEYS.arrival].key}"] = 2
+    assert "Role of f30" in html(go(app, "data/this"))
+    choose(app, "preview", "Role of f30", "Label")
+    assert "Role of f29" in html(healthy(app))
+    assert "Role of f5" not in html(app)
 
 
 PAGE = "data/add"
@@ -452,3 +462,6 @@ def test_gaps_are_counted_where_the_file_is_no_longer_at_hand():
     looks = [contents(reading, column) for column in columns]
     assert [look.words for look in looks] == ["1 missing", "none missing", "2 missing"]
     assert looks[0].cells[1:4] == [f"{X[1, 0]:.6g}", None, f"{X[3, 0]:.6g}"]
+    school = replace(data, labels={"school": np.where(np.arange(12) < 4, np.nan, 1.0)})
+    label = columns_of(Reading(school, "", {}))[0]
+    assert contents(Reading(school, "", {}), label).words == "1 value, 4 missing"

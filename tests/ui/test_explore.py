@@ -382,14 +382,26 @@ def test_the_way_from_one_model_to_another_keeps_what_both_understand(wine):
     assert "n_draws" not in healthy(app).session_state["config"].parameters
 
 
-def test_models_that_cannot_leave_cells_out_refuse_in_a_box(start):
+@pytest.mark.parametrize(
+    ("key", "value"), [("inference", "hard"), ("model", "aFA"), ("model", "isFA")]
+)
+def test_models_that_need_complete_rows_offer_to_fill_them_and_no_fit(start, key, value):
     X = np.random.default_rng(0).normal(size=(60, 5))
     missing = np.random.default_rng(1).random(X.shape) < 0.1
     app = start("explore", data=Dataset("gappy", X, np.arange(60).astype(str), missing=missing))
-    app.selectbox(key="set-inference").select("hard").run()
-    assert not app.exception
-    (said,) = sentences(app)
-    assert "choose Adaptive PPCA by exact EM or Probabilistic PCA" in said
+    k = app.session_state["config"].k
+    healthy(slider(app, "k").set_value(k - 1).run())
+    app.selectbox(key=f"set-{key}").select(value).run()
+    for place in ("explore", "components/gallery", "groups/differences"):
+        assert "needs complete rows" in told(healthy(go(app, place)))
+        assert "start_fit" not in keys(app)
+    click(app, "fill_gaps")
+    assert "fill_gaps" not in keys(app)
+    assert DatasetStore(home()).get(app.session_state["config"].dataset).missing is None
+    Bar(go(app, "explore")).send("undo")
+    assert "fill_gaps" in keys(healthy(app))
+    app.selectbox(key="set-model").select("aFA").run()
+    assert app.session_state["config"].k == k - 1
 
 
 def test_the_extensions_of_the_main_model_are_chosen_fitted_and_said(wine, start):

@@ -195,15 +195,33 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing():
     dataset = Dataset(EVIL, rng.random((90, 16)), np.arange(90).astype(str), labels, None, names)
     run = stored_run(dataset, "aPPCA", {"centre": True}, n_components=3)
     selected = np.arange(90) < 9
-    shown = Shown(run.config, run.fitted, run.info, None)
+    SelectionStore(home()).save(dataset.digest, "the first nine", selected)
+    fitted = run.fitted.arranged(range(3), [1] * 3, ("Fullness", "", ""))
+    shown = Shown(run.config, fitted, run.info, None)
     material = Material(dataset, shown, f"label:{EVIL}", selected, rng.random((90, 2)))
     text = report(material, f"# {EVIL}\nrun()")
     assert all(source.startswith("data:image/png;base64,") for source in loaded(text))
     assert "<script" not in text
     assert text.count("<img ") >= len(figures(material))
-    for words in ("9 of 90 rows", run.id, dataset.digest, "scikit-learn"):
+    for words in (
+        "9 of 90 rows",
+        "the first nine",
+        "Fullness",
+        run.id,
+        dataset.digest,
+        "scikit-learn",
+    ):
         assert words in text
-    for heading in ("Data", "Settings", "Fit", "Selection", "Subspaces", "Figure: UMAP"):
+    for heading in (
+        "Data",
+        "Settings",
+        "Fit",
+        "Selection",
+        "Named selections",
+        "Components",
+        "Subspaces",
+        "Figure: UMAP",
+    ):
         assert f"<h2>{heading}</h2>" in text
 
 

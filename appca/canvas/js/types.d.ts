@@ -41,6 +41,7 @@ interface Colouring {
   table: string[];
   shapes?: string[]; // of the classes, where colours alone do not tell them apart
   limits?: [number, number];
+  clipped?: boolean[]; // whether values lie below and above the limits
   axes?: number[]; // of a plane
 }
 

@@ -422,7 +422,7 @@ _DATE = re.compile(
 )
 _FEWEST = 8  # minimum number of rows for an index or a label
 FEW = 100  # maximum number of distinct whole numbers in a label
-_FEW_CLASSES, _FEWEST_EACH = 30, 3  # limits of a suggested label
+_FEW_CLASSES, _FEWEST_EACH, _FEWEST_ITEMS = 30, 3, 5  # limits of a suggested label
 _MOST_LIKELY = 5  # maximum number of labels to suggest; if more, columns are counts
 _LONGEST_LABEL = 500  # maximum number of characters in a label
 _MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters in a report's first rows
@@ -511,7 +511,7 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
         names = (row_ids(np.arange(n)) if ids is None else ids).tolist()
         matrix, features, ids, labels = matrix.T.copy(), names, np.array(features), {}
     else:
-        report["likely_labels"] = likely_labels(columns, roles, frame)
+        report["likely_labels"] = {} if options.roles else likely_labels(columns, roles, frame)
     far = far_values(matrix)
     report["far"] = {features[j]: [*values.items()] for j, values in far.items()}
     named = any(table.named) or options.transpose
@@ -582,16 +582,14 @@ def describe(table: Table) -> list[Column]:
 
 def _described(values: np.ndarray, column: Column, *, is_first: bool) -> Column:
     """Describe a column of numbers."""
-    present = values
-    if values.dtype.kind == "f" and np.isnan(values.min()):
-        present = values[~np.isnan(values)]
+    has_gaps = values.dtype.kind == "f" and np.isnan(values.min())
+    present = values[~np.isnan(values)] if has_gaps else values
     if not len(present):
         return column._replace(kind="empty")
     low, high = present.min(), present.max()
     complete, is_large = present is values, values.dtype.kind in "iu" and bool(high >= EXACT)
-    some = present[:_LOOKED_AT]
-    whole = bool((some == np.floor(some)).all() and np.isfinite([low, high]).all())
-    whole = whole and (values.dtype.kind != "f" or bool((present == np.floor(present)).all()))
+    judged = (present[:_LOOKED_AT], present) if values.dtype.kind == "f" else ()
+    whole = bool(np.isfinite([low, high]).all()) and all((x == np.floor(x)).all() for x in judged)
     grows = whole and complete and len(values) > 1 and bool((values[:-1] < values[1:]).all())
     grows = grows and (is_first or column.called_id or high - low == len(values) - 1)
     matters = column.called_id or is_label_name(column.name) or is_large
@@ -691,15 +689,22 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
 def likely_labels(
     columns: list[Column], roles: dict[str, str], frame: "pd.DataFrame"
 ) -> dict[str, int]:
-    """Map features that may be labels, with 2 to 30 whole numbers, to how many they have."""
+    """Map features that may be labels to their number of distinct integers.
+
+    At least 5 columns of one range, such as items of a questionnaire, belong together. Others may
+    be labels if few, with 2 to 30 values each in 3 rows, or if most features are such items.
+    """
     features = [each for each in columns if roles[each.name] == "feature"]
-    narrow = [each for each in features if each.whole and each.complete and 1 <= each.span < FEW]
-    labels = {}
-    for column in narrow if len(narrow) <= 2 * _MOST_LIKELY else []:
-        counts = np.unique(frame[column.name].to_numpy(np.float64), return_counts=True)[1]
-        if len(counts) <= _FEW_CLASSES and counts.min() >= _FEWEST_EACH:
-            labels[column.name] = len(counts)
-    return labels if len(labels) <= min(_MOST_LIKELY, len(features) // 2) else {}
+    narrow = [each for each in features if each.whole and 1 <= each.span < FEW]
+    ranges = {each.name: (frame[each.name].min(), each.span) for each in narrow}
+    alike = Counter(ranges.values())
+    others = [name for name, limits in ranges.items() if alike[limits] < _FEWEST_ITEMS]
+    likely, is_survey = dict[str, int](), 2 * (len(narrow) - len(others)) >= len(features)
+    for name in others if len(others) <= 2 * _MOST_LIKELY else []:
+        counts = frame[name].value_counts()
+        if is_survey or (len(counts) <= _FEW_CLASSES and counts.min() >= _FEWEST_EACH):
+            likely[name] = len(counts)
+    return likely if len(likely) <= min(_MOST_LIKELY, len(features) // 2) else {}
 
 
 def _with(roles: dict[str, str], role: str) -> list[str]:

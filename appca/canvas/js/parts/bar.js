@@ -42,9 +42,11 @@ export function classCounts(stage, without = HIDDEN) {
   return counts;
 }
 
-/** Format the end of a scale; large numbers have no decimals. @param {number} value */
+/** Format the end of a scale; whole and large numbers have no decimals. @param {number} value */
 const end = (value) =>
-  Math.abs(value) < 1000 ? signed(value, 2) : grouped(Math.round(value)).replace('-', '−');
+  Math.abs(value) < 1000 && !Number.isInteger(value)
+    ? signed(value, 2)
+    : grouped(Math.round(value)).replace('-', '−');
 
 /** Draw a square of two components' colours, with their pictures at their largest scores. @param {Stage} stage @param {Colouring} colouring @param {boolean} small for a bar */
 function planeKey(stage, { axes = [0, 0], table }, small) {
@@ -88,8 +90,13 @@ function fillLegend(stage, into, rename) {
   if (!colouring) return;
   if (colouring.kind === 'quantity') {
     const stops = Array.from({ length: 9 }, (_, i) => cssOf(palette, Math.round((i * 253) / 8)));
-    const [low, high] = (colouring.limits ?? [0, 1]).map((value) =>
-      element('span', 'appca-count', {}, end(value)),
+    const [low, high] = (colouring.limits ?? [0, 1]).map((value, i) =>
+      element(
+        'span',
+        'appca-count',
+        {},
+        (colouring.clipped?.[i] ? '≤≥'[i] + ' ' : '') + end(value),
+      ),
     );
     const style = `background:linear-gradient(to right, ${stops})`;
     return into.append(low, element('span', 'appca-ramp', { style }), high);
@@ -145,6 +152,7 @@ function fillLegend(stage, into, rename) {
   into.dataset.classes = String(there.length);
 }
 
+const LEVELS = 254; // of a ramp; the code after the last means missing
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
 /** @param {Meta} meta @param {View[]} views */
@@ -159,7 +167,8 @@ function sentences(meta, [view, beside]) {
     return [`All ${many} at their places`, 'Horizontal slices, the lowest first.'];
   if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
   const mixed = active === null || active >= components.length;
-  const uses = `Each ${row} uses ${mixed ? 'some' : active} of ${components.length} components`;
+  const part = active === null ? 'some of' : mixed ? 'all' : `${active} of`;
+  const uses = `Each ${row} uses ${part} ${components.length} components`;
   const [a, b] = components.map(({ number }) => number);
   const paired = `Panel {${a},${b}} holds the ${many} that use both ${a} and ${b}.`;
   if ((kind === 'triangle' || layout === 'pairs') && (mixed || active > 2)) return [uses, paired];
@@ -197,7 +206,8 @@ export function buildBar(stage, actions, tools, more, near, rename) {
   const doubt = 'hollow: less than half certain';
   const dot = element('i', 'appca-dot');
   const hollow = element('span', 'appca-count appca-hollow', {}, dot, doubt);
-  const parts = [back, name, about, heading, key, legend, rest, hollow];
+  const gaps = element('span', 'appca-count appca-hollow');
+  const parts = [back, name, about, heading, key, legend, rest, gaps, hollow];
   const bar = element('div', 'appca-bar', {}, ...parts);
   stage.root.append(bar);
   let [filled, docked] = ['', ''];
@@ -212,6 +222,11 @@ export function buildBar(stage, actions, tools, more, near, rename) {
       filled = now;
       fillLegend(stage, legend, rename);
       hollow.hidden = !rows.flags.some((flags) => flags & DOUBTFUL);
+      const code = colouring?.kind === 'category' ? colouring.names.length : LEVELS;
+      const n = colouring?.kind === 'plane' ? 0 : classCounts(stage)[code];
+      gaps.hidden = !n;
+      const style = `border-color:transparent;background:${cssOf(stage.palette, code)}`;
+      gaps.replaceChildren(element('i', 'appca-dot', { style }), `missing ${grouped(n || 0)}`);
     }
     const [first, second] = sentences(stage.meta, stage.views);
     const drawn = stage.meta.layouts[view.layout.name].drawn;

@@ -44,12 +44,6 @@ export function drawNames(stage) {
     const pad = open ? 14 : Math.min(10, card.w * 0.05);
     const style = font(size, 600);
     const named = panelTitle(meta, panel);
-    const fits = widthOf(context, named, style) < card.w - 4 - 2 * pad;
-    const title = tour?.name ?? (part.inset ? 'Map' : fits ? named : panel.name);
-    const used = widthOf(context, title, style);
-    if (used > card.w - 4) continue; // no room for words
-    write(context, title, card.x + pad, top, { style, colour: theme.text });
-    if (part.layout.feet && !open && !panel.other) drawFoot(stage, spot, pad);
     const many = rows.selected || rows.hidden ? selectedIn(stage, spot) : null;
     const all = many && rows.hidden ? many.kept : panel.count;
     const picked = rows.selected ? (many?.count ?? 0) : 0;
@@ -58,7 +52,15 @@ export function drawNames(stage) {
     const text = tour?.about ?? (part.inset ? `${panel.name} of all rows` : count);
     const beside = part.inset || open; // else at the right edge
     const plain = font(beside ? 12.5 : Math.min(12, size) - 0.5);
-    if (widthOf(context, text, plain) > card.w - used - 2 * pad - 3) continue;
+    const free = card.w - widthOf(context, text, plain) - 2 * pad - 3;
+    const shorter = [named, named.replace(` ${panel.name}`, '')];
+    const fitting = shorter.find((words) => widthOf(context, words, style) < free) ?? panel.name;
+    const title = tour?.name ?? (part.inset ? 'Map' : fitting);
+    const used = widthOf(context, title, style);
+    if (used > card.w - 4) continue; // no room for words
+    write(context, title, card.x + pad, top, { style, colour: theme.text });
+    if (part.layout.feet && !open && !panel.other) drawFoot(stage, spot, pad);
+    if (used > free) continue;
     const colour = picked && !part.inset ? theme.primary : theme.soft;
     const at = beside ? card.x + pad + used + 8 : card.x + card.w - pad;
     const down = open ? 2.5 : beside ? 0.5 : (size - Math.min(12, size)) / 2;
