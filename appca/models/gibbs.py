@@ -260,7 +260,7 @@ def scan_free(rng: Generator, data: ChainData, seen: CachedState, *, births: boo
     columns = np.sqrt(state.sigma2_W) * rng.standard_normal((kappa.sum(), data.rows.d))
     order = rng.permuted(np.tile(np.arange(K), (N, 1)), axis=1)
     numbers = rng.random((N, K + 1)), rng.standard_normal((N, K)), order
-    Y, pseudo = data.rows.X.view(), 0.0 if births else state.alpha / K
+    Y, pseudo = np.ascontiguousarray(data.rows.X).view(), 0.0 if births else state.alpha / K
     Y.flags.writeable = False  # for all rows: a kernel for each kind takes seconds to compile
     origin = 0.0 if data.rows.origin is None else data.rows.origin
     centred = Y, np.asarray(origin + state.mu, np.float64), seen.P.copy()

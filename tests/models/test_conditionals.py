@@ -190,7 +190,9 @@ LEAST_P = 1e-5
 def small_world(seed, n_rows=3, n_components=2, n_features=4):
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(n_features, n_components))
-    return rng, W, rng.normal(size=(n_rows, n_features)) * 1.5
+    Y = rng.normal(size=(n_rows, n_features)) * 1.5
+    Y.flags.writeable = False  # as in a fit, whose kernels are compiled already
+    return rng, W, Y
 
 
 def tableau(W, y, z):
@@ -353,6 +355,7 @@ def infinite_p_value(seed, kernels, n_draws=30_000):
         Wt = rng.normal(size=(K, D)) * Z.any(axis=0)[:, None]
         signal = (np.sqrt(TAU2) * rng.normal(size=(N, K)) * Z) @ Wt
         Y = signal + np.sqrt(0.3) * rng.normal(size=(N, D))
+        Y.flags.writeable = False
         kappa = rng.poisson(alpha / N, N)
         proposal = (kappa, rng.normal(size=(kappa.sum(), D)))
         order = rng.permuted(np.tile(np.arange(K), (N, 1)), axis=1)
