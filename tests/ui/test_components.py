@@ -182,7 +182,7 @@ def test_differences_open_with_a_panel_a_class_or_the_selection(start):
     assert "differ from the rest most in" in told(app)
     assert "subspace {" not in told(app), "a panel is no difference of its own rows"
     app.selectbox[0].set_value("digit = 0").run()
-    assert "The 178 rows of Digit 0 differ from the rest" in told(healthy(app))
+    assert "The 178 rows of digit 0 differ from the rest" in told(healthy(app))
     assert not any(name.startswith("digit") for name in app.dataframe[0].value["what"])
     assert html(app).count("mean image: ") == 3
     app.button(key="group_select").click().run()

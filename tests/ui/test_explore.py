@@ -187,7 +187,7 @@ def colour(app, key: str):
 def test_a_pixel_components_or_the_trust_of_panels_colour_points_and_are_kept(start, drawn):
     app = healthy(start(PAGE))
     offered = Bar(app).colours
-    known = ["Digit", "Residual", "Membership", "Likelihood", "Trust of the panels", "Component 1"]
+    known = ["digit", "Residual", "Membership", "Likelihood", "Trust of the panels", "Component 1"]
     assert list(offered.values())[:6] == known
     assert (len(offered), offered["feature:21"]) == (5 + 4 + 64, "pixel row 3, column 6")
     app = colour(app, "feature:21")

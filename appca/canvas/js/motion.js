@@ -13,11 +13,9 @@ export const ease = (t) => 1 - (1 - t) ** 3 * (1 - 0.6 * t * (1 - t));
 export const sine = (t) => (1 - Math.cos(Math.PI * t)) / 2;
 
 export class Tweens {
-  constructor() {
-    /** @type {Map<string, {start: number, ms: number, step: (t: number) => void, done?: () => void}>} */
-    this.running = new Map();
-    this.motion = matchMedia('(prefers-reduced-motion: reduce)');
-  }
+  /** @type {Map<string, {start: number, ms: number, step: (t: number) => void, done?: () => void}>} */
+  running = new Map();
+  motion = matchMedia('(prefers-reduced-motion: reduce)');
 
   /** @param {string} name @param {number} ms @param {(t: number) => void} step from 0 to 1 @param {() => void} [done] */
   start(name, ms, step, done) {

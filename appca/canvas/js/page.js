@@ -20,10 +20,8 @@ function placeOf(fits, { k, l }) {
   return fits.indexOf(fits.reduce((a, b) => (off(b) < off(a) ? b : a)));
 }
 
-/**
- * @typedef {{size: [number, number | null], meta: number, buffers: Record<string, number>, components: string | null}} Fit its numbers are places among the packed texts
- * @typedef {{packed: string[], fits: Fit[], sheets: string[], colouring: string}} Content
- */
+/** @typedef {{size: [number, number | null], meta: number, buffers: Record<string, number>, components: string | null}} Fit its numbers are places among the packed texts */
+/** @typedef {{packed: string[], fits: Fit[], sheets: string[], colouring: string}} Content */
 
 /** Unpack a buffer, whose bytes were grouped by rank for compression. @param {string} text @returns {Promise<ArrayBuffer>} */
 async function unpacked(text) {

@@ -1,11 +1,8 @@
 // @ts-check
 import { typeOver } from '../../canvas/js/parts/bar.js';
 
-/**
- * Buttons within HTML that Streamlit has drawn: an element with `data-act` sends it, and its `data-value`, when pressed.
- * One with `data-name` becomes a field for another name first. A list sends the place of what was chosen.
- * @typedef {{act: string, value: string, text: string}} Act
- */
+/** Buttons within HTML that Streamlit has drawn: an element with `data-act` sends it, and its `data-value`, when pressed. One with `data-name` becomes a field for another name first. A list sends the place of what was chosen. */
+/** @typedef {{act: string, value: string, text: string}} Act */
 
 /** @type {WeakMap<Element, () => void>} */ const listening = new WeakMap();
 /** @type {WeakSet<Element>} */ const sent = new WeakSet();

@@ -19,9 +19,8 @@ function listen(parent) {
   const instance = { data: null, tell: () => {}, busy: false };
   const takes = (event) => {
     const box = event.target.closest?.('section:has([type=file])');
-    return (
-      !instance.busy && event.dataTransfer?.types.includes('Files') && (!box || box.closest(OPENER))
-    );
+    if (instance.busy || (box && !box.closest(OPENER))) return false;
+    return event.dataTransfer?.types.includes('Files');
   };
   const say = (state, text) => {
     if (state) place.dataset.state = state;
@@ -129,9 +128,8 @@ async function send(files, { at, key, digits, most, largest }) {
     );
   const sizes = files.map(({ name, file: { size } }) => ({ name, size }));
   checkSizes(sizes, { largest });
-  const drop = Array.from(crypto.getRandomValues(new Uint8Array(digits / 2)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('');
+  const random = crypto.getRandomValues(new Uint8Array(digits / 2));
+  const drop = Array.from(random, (byte) => byte.toString(16).padStart(2, '0')).join('');
   const waiting = [...files];
   const next = async () => {
     for (let entry = waiting.shift(); entry; entry = waiting.shift()) {

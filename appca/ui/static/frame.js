@@ -1,6 +1,5 @@
 /**
  * What the frame asks of the browser itself: keys for undo and redo, a Back that undoes, and the drawer of a narrow window.
- *
  * Streamlit adds an entry to the browser's history with every change of the address. Here only
  * another page, tab or step is one; all else takes the place of the present entry.
  */

@@ -1,7 +1,6 @@
 // @ts-check
 /**
  * Steering: scores under the hand, and the row they stand for, rebuilt in the browser at each move.
- *
  * @typedef {{number: number, name: string, picture: string | null, reach: number}} Part a component
  * @typedef {{name: string, low: number, high: number}} Column
  * @typedef {{width: number, height: number, channels: number, low: number, factor: number, ink: boolean}} Picture

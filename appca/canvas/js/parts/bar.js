@@ -44,7 +44,7 @@ export function classCounts(stage, without = HIDDEN) {
 
 /** Format the end of a scale; whole and large numbers have no decimals. @param {number} value */
 const end = (value) =>
-  Math.abs(value) < 1000 && !Number.isInteger(value)
+  Math.abs(value) < 1000 && value % 1
     ? signed(value, 2)
     : grouped(Math.round(value)).replace('-', '−');
 
@@ -90,14 +90,10 @@ function fillLegend(stage, into, rename) {
   if (!colouring) return;
   if (colouring.kind === 'quantity') {
     const stops = Array.from({ length: 9 }, (_, i) => cssOf(palette, Math.round((i * 253) / 8)));
-    const [low, high] = (colouring.limits ?? [0, 1]).map((value, i) =>
-      element(
-        'span',
-        'appca-count',
-        {},
-        (colouring.clipped?.[i] ? '≤≥'[i] + ' ' : '') + end(value),
-      ),
-    );
+    const [low, high] = (colouring.limits ?? [0, 1]).map((value, i) => {
+      const text = (colouring.clipped?.[i] ? '≤≥'[i] + ' ' : '') + end(value);
+      return element('span', 'appca-count', {}, text);
+    });
     const style = `background:linear-gradient(to right, ${stops})`;
     return into.append(low, element('span', 'appca-ramp', { style }), high);
   }

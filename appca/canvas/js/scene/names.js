@@ -29,10 +29,7 @@ export const rowNumber = (meta, row) => grouped(row + (meta.words?.first ?? 0));
 
 /** Format a score with a minus sign; a rounded zero has no sign. @param {number} value @param {number} [digits] */
 export const signed = (value, digits = 1) =>
-  value
-    .toFixed(digits)
-    .replace(/^-(?=[0.]*$)/, '')
-    .replace('-', '−');
+  value.toFixed(digits).replace(/^-/, (_, at, text) => (/[1-9]/.test(text) ? '−' : ''));
 
 /** @param {Meta} meta @param {number} count */
 export function countOf(meta, count) {
