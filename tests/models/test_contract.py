@@ -342,12 +342,15 @@ def test_verbose_prints_what_a_callback_hears_and_a_stop_keeps_what_there_is(nam
     if name in SAMPLED:
         assert [p.stage for p in heard[-22:]] == ["burn-in"] * 12 + ["draws"] * 10
     for stage in dict.fromkeys(p.stage for p in heard):
+        until_then = []
 
-        def stop(progress, stage=stage):
+        def stop(progress, stage=stage, until_then=until_then):
+            until_then.append(progress.stage)
             if progress.stage == stage:
                 raise StopIteration
 
         model = unfitted(name, callback=stop).fit(X)
+        assert until_then.index(stage) == len(until_then) - 1
         assert model.stop_reason_ == "stopped by the callback"
         assert np.isfinite(model.score(X))
         assert len(model.log_likelihoods_) == model.n_iter_

@@ -55,14 +55,6 @@ def creeping(state):
     return -(state**2), 0.99 * state
 
 
-def test_momentum_needs_fewer_steps_than_plain_iteration():
-    lengths = [
-        len(iterate(path, tol=1e-6, max_iter=5000).log_likelihoods)
-        for path in (nesterov(creeping, 1.0), nesterov(creeping, 1.0, onwards))
-    ]
-    assert lengths[1] < 0.4 * lengths[0]
-
-
 def test_momentum_begins_anew_where_the_likelihood_falls():
     seen = []
 

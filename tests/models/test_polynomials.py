@@ -90,14 +90,6 @@ def test_points_equal_tables(seed, n_columns, n_active, scale, monkeypatch):
     close(r.sum(axis=1), n_active, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("n_columns", "n_active"), [(10, 3), (25, 12), (100, 50), (2000, 1000)])
-def test_flat_logits_count_subsets(n_columns, n_active):
-    log_e, r = polynomials.inclusion(np.full((2, n_columns), -1234.5), n_active)
-    count = math.log(math.comb(n_columns, n_active))
-    close(log_e, count - 1234.5 * n_active, rtol=1e-13)
-    close(r, n_active / n_columns, rtol=1e-11)
-
-
 def test_few_points_are_enough_for_any_variance():
     size, turn, phase = polynomials.points(np.geomspace(1e-6, 1e4, 3200), 10**5, 5 * 10**4)
     assert 10 < len(turn) <= 40
@@ -123,21 +115,6 @@ def test_a_row_comes_out_the_same_in_any_company(route, seed, monkeypatch):
     alone = [polynomials.inclusion(row[None], 4) for row in a]
     close(np.concatenate([one[1] for one in alone]), r, rtol=1e-13)
     close(np.concatenate([one[0] for one in alone]), log_e, rtol=1e-14)
-
-
-@pytest.mark.parametrize("n_columns", [1, 3, 25])
-def test_all_or_none_leaves_one_subset(n_columns):
-    a = np.arange(2.0 * n_columns).reshape(2, n_columns)
-    log_e, r = polynomials.inclusion(a, n_columns)
-    equal(log_e, a.sum(axis=1))
-    assert (r == 1.0).all()
-    assert polynomials.top(a, n_columns).all()
-    assert polynomials.draw(np.random.default_rng(0), a, n_columns).all()
-    log_e, r = polynomials.inclusion(a, 0)
-    assert (log_e == 0.0).all()
-    assert (r == 0.0).all()
-    assert not polynomials.top(a, 0).any()
-    assert not polynomials.draw(np.random.default_rng(0), a, 0).any()
 
 
 @given(wide_problems())
