@@ -537,9 +537,6 @@ def test_a_row_is_linked_by_its_id_found_and_shown_as_a_sum_with_its_neighbours(
     select(app, np.array([3, 1795]))
     assert address(click(app, "point_previous"))["row"] == "digit-3"
     assert typed("GIT-179") == "digit-179"
-
-
-def test_a_row_that_is_not_there_is_said_in_a_sentence(start):
     for wrong in ("<script>", "9" * 5000):
         app = healthy(start(PLACE, row=wrong))
         (said,) = app.warning
