@@ -330,9 +330,6 @@ def test_columns_of_parts_keep_the_order_of_the_fit(seed):
         ):
             with pytest.raises(ValueError, match="in its order; block 1 has"):
                 ask([blocks[0], turned[1]])
-        for ask in (model.transform, model.score, model.row_scales):
-            with pytest.raises(ValueError, match="in its order; the Dask frame has"):
-                ask(dask.from_pandas(frame[list("bacdef")], 2))
 
 
 def blas_threads():
