@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import matplotlib
 import numpy as np
@@ -503,9 +504,7 @@ def test_classes_stand_out_on_panel_and_page_light_and_dark():
 def test_without_what_it_needs_figures_have_another_typeface(tmp_path, monkeypatch):
     """On a machine on which no figure has been drawn, and Source Sans is not installed."""
 
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
+    refuse = Mock(side_effect=OSError(28, "No space left on device"))
     manager = font_manager.fontManager
     others = [font for font in manager.ttflist if font.name != still.NAME]
     monkeypatch.setattr(manager, "ttflist", others)

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -705,9 +706,7 @@ def test_a_name_that_is_taken_is_said_to_be_replaced_and_a_refused_one_stays(zer
     app.button(key="named-keep").click().run()
     assert sentences(app) == ["A selection needs a name to be kept; type one."]
 
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
+    full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr("appca.analysis.selections.np.savez", full)
     app.text_input(key="named-new").input("another")
     app.button(key="named-keep").click().run()
