@@ -163,9 +163,7 @@ def test_with_noise_per_feature_t2_is_in_noise_units_and_q_says_nothing(seed):
 
 def wine_run(model, preprocessing=None, **parameters):
     dataset = load("wine")
-    options = preprocessing or {"centre": True, "scale": "feature"}
-    config = RunConfig(dataset.digest, options, model, parameters)
-    return dataset, fit_run(dataset, config).fitted
+    return dataset, run_for(dataset, model, preprocessing, **parameters)[1]
 
 
 @pytest.mark.parametrize("reduce", [{}, {"pca": 6}])
@@ -333,13 +331,14 @@ def test_planted_clusters_are_recovered_nearest_rows_first_and_with_their_spread
 DIGITS = load("digits")
 
 
-def digits_run(dataset: Dataset, model: str = "aPPCA", **parameters):
-    config = RunConfig(dataset.digest, suggest(dataset).to_dict(), model, parameters)
+def run_for(dataset: Dataset, model: str = "aPPCA", preprocessing=None, **parameters):
+    options = preprocessing or suggest(dataset).to_dict()
+    config = RunConfig(dataset.digest, options, model, parameters)
     return config, fit_run(dataset, config).fitted
 
 
 def test_many_rows_of_a_compiled_model_are_described_in_the_blocks_of_the_fit():
-    config, fitted = digits_run(DIGITS, "aFA", max_iter=2)  # 1,797 rows are more than one block
+    config, fitted = run_for(DIGITS, "aFA", max_iter=2)  # 1,797 rows are more than one block
     told = []
     found = project(config, fitted, DIGITS.X, told.append)
     np.testing.assert_array_equal(found.scores, fitted.scores)
@@ -352,7 +351,7 @@ def test_limits_pass_one_in_a_hundred_rows_of_the_fit_few_held_back_and_no_noise
     classes = np.asarray(some.class_column[1])
     rest = rng.permutation(np.flatnonzero(classes != 2))
     noise = rng.integers(0, 17, (100, 64)).astype(np.uint8)
-    config, fitted = digits_run(some.take(np.sort(rest[:-200])), n_components=8, n_active=4)
+    config, fitted = run_for(some.take(np.sort(rest[:-200])), n_components=8, n_active=4)
     own = distances(fitted)
     said = verdict(own, own)
     assert (np.abs((said.ratios > 1).sum(axis=0) - 0.01 * len(own.t2)) <= 1.5).all()
@@ -368,7 +367,7 @@ def test_limits_pass_one_in_a_hundred_rows_of_the_fit_few_held_back_and_no_noise
 def test_the_table_adds_distances_limits_and_fit_to_the_projection():
     wine = load("wine")
     clashing = Dataset("w", wine.X, wine.ids, {"fits": np.full(178, "label")})
-    config, fitted = digits_run(wine, n_components=4, n_active=2)
+    config, fitted = run_for(wine, n_components=4, n_active=2)
     found = project(config, fitted, wine.X)
     own = distances(fitted.with_rows(found))
     for run, level, limits in (

@@ -377,9 +377,9 @@ def seen(Y, W, mu, sigma2, members=None, n_active=1, seed=0):
     """Make the kernels' view of rows: (RowSupports, CollapsedModel)."""
     if members is None:
         members = np.full((len(Y), n_active), -1)
-    c = (Y - mu) @ W / sigma2
+    c, model = seen_by(Y, W, mu, sigma2)
     seeds = supports.draw_seeds(np.random.default_rng(seed), len(Y))
-    return RowSupports(c, np.asarray(members), seeds), CollapsedModel(W.T @ W / sigma2, 1.0)
+    return RowSupports(c, np.asarray(members), seeds), model
 
 
 def log_sums(Y, W, mu, sigma2, L):
