@@ -67,8 +67,8 @@ LONG = (  # with few tests for their time; one process compiles, the other first
     *("browser", "arviz", "tests/ui/test_data.py"),
     *("tests/ui/test_export.py", "tests/ui/test_background.py", "tests/ui/parts/test_pages.py"),
     *("tests/attacks/test_sessions.py", "tests/faults/test_pages.py", "tests/models/test_gibbs.py"),
-    *("tests/ui/test_explore.py", "tests/studies/test_table1.py"),
-    *("tests/models/test_slot_kernels.py", "tests/analysis/test_compare.py"),
+    *("tests/ui/test_explore.py", "tests/studies/test_experiments.py"),
+    *("tests/models/test_supports.py", "tests/analysis/test_compare.py"),
     "tests/commands/test_annotated.py",
 )
 ARVIZ = (  # whose import takes three seconds

@@ -1,4 +1,4 @@
-"""Rows: T2 and Q by dense linear algebra, one row taken apart, rows that are alike."""
+"""Rows: T2 and Q by dense linear algebra, one row taken apart, rows that are alike or new."""
 
 import itertools
 
@@ -11,6 +11,7 @@ from appca import AdaptivePPCA
 from appca.analysis import rows
 from appca.analysis.components import Subspace, ranked
 from appca.analysis.fitted import DescribedRows, FittedModel
+from appca.analysis.new_rows import new_rows_table, verdict
 from appca.analysis.rows import (
     Distances,
     SimilarRows,
@@ -20,10 +21,14 @@ from appca.analysis.rows import (
     mixtures,
     similar,
 )
-from appca.data.preprocessing import Preprocessing
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.sources import load
-from appca.runs.fit import fit_run
+from appca.jobs import tasks
+from appca.runs.fit import fit_run, keep_rows, key_of, project, stored
 from appca.runs.run import RunConfig
+from appca.runs.store import RunStore
+from appca.words import InputError
 from tests.fitted_runs import fitted_model, fitted_run
 
 D, K, NOISE = 12, 5, 0.3
@@ -158,9 +163,7 @@ def test_with_noise_per_feature_t2_is_in_noise_units_and_q_says_nothing(seed):
 
 def wine_run(model, preprocessing=None, **parameters):
     dataset = load("wine")
-    options = preprocessing or {"centre": True, "scale": "feature"}
-    config = RunConfig(dataset.digest, options, model, parameters)
-    return dataset, fit_run(dataset, config).fitted
+    return dataset, run_for(dataset, model, preprocessing, **parameters)[1]
 
 
 @pytest.mark.parametrize("reduce", [{}, {"pca": 6}])
@@ -323,3 +326,88 @@ def test_planted_clusters_are_recovered_nearest_rows_first_and_with_their_spread
     smaller = [group.components for group in similar(scores, components, spaces, 20)]
     for space in spaces:
         assert smaller.count(space.components) == round(len(space.rows) / 20)
+
+
+DIGITS = load("digits")
+
+
+def run_for(dataset: Dataset, model: str = "aPPCA", preprocessing=None, **parameters):
+    options = preprocessing or suggest(dataset).to_dict()
+    config = RunConfig(dataset.digest, options, model, parameters)
+    return config, fit_run(dataset, config).fitted
+
+
+def test_many_rows_of_a_compiled_model_are_described_in_the_blocks_of_the_fit():
+    config, fitted = run_for(DIGITS, "aFA", max_iter=2)  # 1,797 rows are more than one block
+    told = []
+    found = project(config, fitted, DIGITS.X, told.append)
+    np.testing.assert_array_equal(found.scores, fitted.scores)
+    assert [(one.iteration, one.max_iter) for one in told] == [(i, 4) for i in range(1, 5)]
+
+
+def test_limits_pass_one_in_a_hundred_rows_of_the_fit_few_held_back_and_no_noise(seed):
+    rng = np.random.default_rng(seed)
+    some = DIGITS.take(np.sort(rng.permutation(DIGITS.n_rows)[:900]))
+    classes = np.asarray(some.class_column[1])
+    rest = rng.permutation(np.flatnonzero(classes != 2))
+    noise = rng.integers(0, 17, (100, 64)).astype(np.uint8)
+    config, fitted = run_for(some.take(np.sort(rest[:-200])), n_components=8, n_active=4)
+    own = distances(fitted)
+    said = verdict(own, own)
+    assert (np.abs((said.ratios > 1).sum(axis=0) - 0.01 * len(own.t2)) <= 1.5).all()
+    parts = (some.X[rest[-200:]], some.X[classes == 2], noise)
+    said = verdict(distances(fitted.with_rows(project(config, fitted, np.vstack(parts)))), own)
+    held_back, left_out = said.fits[:200], said.fits[200:-100]
+    assert held_back.mean() > 0.92
+    assert left_out.mean() < 0.75, "a class that was left out of the fit"
+    assert not said.fits[-100:].any()
+    assert (said.order[:100] >= len(said.fits) - 100).mean() > 0.95  # those that fit least first
+
+
+def test_the_table_adds_distances_limits_and_fit_to_the_projection():
+    wine = load("wine")
+    clashing = Dataset("w", wine.X, wine.ids, {"fits": np.full(178, "label")})
+    config, fitted = run_for(wine, n_components=4, n_active=2)
+    found = project(config, fitted, wine.X)
+    own = distances(fitted.with_rows(found))
+    for run, level, limits in (
+        (distances(fitted), 0.99, ["model", "run"]),
+        (None, 0.95, ["model"]),
+    ):
+        said = verdict(own, run, level)
+        table = new_rows_table(clashing, found, said)
+        names = [f"{name}_limit_{limit}" for limit in limits for name in ("t2", "q")]
+        assert list(table.columns[-3 - len(names) :]) == ["t2", "q", *names, "fits"]
+        np.testing.assert_allclose(table["t2_limit_model"], chi2.ppf(level, 2))
+        np.testing.assert_allclose(table["q_limit_model"], chi2.ppf(level, 11))
+        np.testing.assert_array_equal(table["q"], own.q)
+        within = table["t2"] <= table[f"t2_limit_{limits[-1]}"]
+        within &= table["q"] <= table[f"q_limit_{limits[-1]}"]
+        np.testing.assert_array_equal(table["fits"], within)
+        assert set(table["label_fits"]) == {"label"}
+
+
+def test_rows_are_described_once_and_kept_under_run_and_rows(tmp_path):
+    wine = load("wine")
+    config = RunConfig(wine.digest, suggest(wine).to_dict(), "aFA", {"max_iter": 5})
+    result = fit_run(wine, config)
+    RunStore(tmp_path).save(config, result)
+    key = key_of(config.id, wine.digest)
+    assert key != key_of(config.id, "0" * 64) != key_of("0" * 12, wine.digest)
+    assert stored(tmp_path, key) is None
+    keep_rows(tmp_path, key, wine.X)
+    spec = {"key": key, "run": config.id}
+    assert tasks.project(spec, tasks.Context(tmp_path)) == {"key": key}
+    found = stored(tmp_path, key)
+    for name in ("scores", "active", "membership", "error", "log_likelihood_rows"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(result.fitted, name))
+    (kept,) = (tmp_path / "projections").iterdir()  # the rows themselves are gone
+    RunStore(tmp_path).delete(config.id)
+    assert tasks.project(spec, tasks.Context(tmp_path)) == {"key": key}  # known
+    kept.unlink()
+    with pytest.raises(InputError, match="not there any more; open both again"):
+        tasks.project(spec, tasks.Context(tmp_path))
+    kept.parent.rmdir()
+    kept.parent.write_text("a file where the folder would be")
+    with pytest.raises(InputError, match=r"^The new rows could not be stored in .*; free some"):
+        keep_rows(tmp_path, "k", wine.X)

@@ -122,12 +122,13 @@ def test_a_page_of_another_origin_is_refused_with_and_without_a_token(token, met
     assert all(b"origin" not in names for names in seen), "Streamlit would compare it otherwise"
 
 
-def test_a_server_may_be_framed_by_those_alone_that_are_named():
-    async def inside(_scope: Any, _receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
+async def page(_scope: Any, _receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
 
+
+def test_a_server_may_be_framed_by_those_alone_that_are_named():
     for frames in ([], ["https://portal.example"]):
-        answer = ask(Guard(inside, "", (), frames), "/")
+        answer = ask(Guard(page, "", (), frames), "/")
         policy = " ".join(["frame-ancestors 'self'", *frames])
         assert answer.headers["content-security-policy"] == policy
 
@@ -300,10 +301,6 @@ def test_nobody_else_is_let_in(query, cookie):
 
 def test_a_proxy_with_the_token_passes_pages_on_but_no_websocket_without_the_cookie():
     """jupyter-server-proxy adds the header to websockets that nobody has logged in for, too."""
-
-    async def page(_scope, _receive, send):
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-
     guard, header = Guard(page, KEY), {"X_Appca_Token": KEY}
     answer = ask(guard, "/", **header)
     assert answer.status == 200

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from tests.browser.canvas_files import N, served
-from tests.browser.test_app import APP, SECOND, drawn, idle, size
+from tests.browser.test_app import APP, SECOND, drawn, here, idle, lasso, size, until
 from tests.browser.test_canvas import lasso_of_a_panel, settle
 from tests.browser.test_explore import choose, held_app
-from tests.browser.test_undo import here, lasso, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.firefox]
 

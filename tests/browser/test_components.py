@@ -1,6 +1,7 @@
-"""Components and Check in a browser: rows rebuilt under the hand, clicks, two fits."""
+"""Components, Check and Export in a browser: rows under the hand, two fits, downloads."""
 
 import base64
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from appca.data.sources import load
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
-from tests.browser.test_app import SECOND, idle
+from tests.browser.test_app import APP, SECOND, idle
 
 pytestmark = pytest.mark.browser
 WAIT = 60 * SECOND
@@ -109,3 +110,54 @@ def test_compare_draws_two_fits_and_a_selection_is_that_of_both(visit, address):
     page.set_viewport_size({"width": 390, "height": 844})
     wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).length"
     assert page.locator(".stMain, .ca-table").evaluate_all(wide) == 0
+
+
+KINDS = {  # of the buttons: how a file begins
+    "projection-csv": b"id",
+    "components-csv": b"feature",
+    **dict.fromkeys(("projection-npz", "components-npz", "model", "session"), b"PK"),
+    **dict.fromkeys(("components-png", "figure-subspaces"), b"\x89PNG"),
+    "projection-parquet": b"PAR1",
+    **dict.fromkeys(("picture", "report"), b"<!doctype html>"),
+}
+
+
+@pytest.fixture(scope="module")
+def sender(serve):
+    """Start a server that no other test puts runs onto."""
+    return serve(APP, OMP_NUM_THREADS="1", APPCA_TEST_SERVER="sender")
+
+
+@pytest.fixture(scope="module")
+def files(visit, sender, tmp_path_factory) -> dict[str, Path]:
+    """Visit a server that has served nothing yet by a deep link, and press every button once."""
+    page = visit(f"{sender.url}/export?k=5", still=True).page
+    page.get_by_role("heading", name="Export", exact=True, level=1).wait_for(timeout=60 * SECOND)
+    folder, found = tmp_path_factory.mktemp("saved"), {}
+    page.locator(".st-key-download-projection-csv button").wait_for(timeout=60 * SECOND)
+    assert page.get_by_text("Page not found").count() == 0
+    idle(page)
+    for key in KINDS:
+        with page.expect_download(timeout=60 * SECOND) as waited:
+            page.locator(f".st-key-download-{key} button").first.click()
+        found[key] = folder / f"{key}{Path(waited.value.suggested_filename).suffix}"
+        waited.value.save_as(found[key])
+    return found
+
+
+def test_every_file_arrives_and_the_report_opens_without_a_network(files, browsers):
+    for key, start in KINDS.items():  # tests/ui/test_export.py reads them
+        assert files[key].read_bytes()[:40].lower().startswith(start.lower()), key
+    context = browsers().new_context(offline=True)
+    page, asked, errors = context.new_page(), [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    own = files["report"].as_uri()
+    page.goto(own)
+    page.wait_for_function(
+        "() => [...document.images].filter((one) => one.naturalWidth > 300).length >= 2",
+        timeout=40 * SECOND,
+    )
+    assert [url for url in asked if not url.startswith(("data:", "blob:", own))] == []
+    assert errors == []
+    context.close()

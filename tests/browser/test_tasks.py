@@ -13,7 +13,7 @@ from tests.browser.test_app import APP, POLL, SECOND, idle, link
 from tests.browser.test_every_page import press_by_key, sound
 from tests.browser.test_explore import settled
 from tests.data.file_makers import encoded, noise
-from tests.data.test_pixels import digits
+from tests.data.test_preprocessing import digits
 from tests.ui.test_data import messy, recording
 
 pytestmark = pytest.mark.browser

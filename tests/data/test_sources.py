@@ -7,8 +7,6 @@ import io
 import json
 import re
 import socket
-import subprocess
-import sys
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -49,16 +47,6 @@ def test_offline_sets_are_the_same_in_every_release(source):
         expected = load_digits()
         np.testing.assert_array_equal(dataset.X, expected.data)
         np.testing.assert_array_equal(dataset.labels["digit"], expected.target.astype(str))
-
-
-def test_the_first_picture_waits_for_no_heavy_import():
-    code = (
-        "import sys; from appca.data.sources import load; "
-        "from appca.data.preprocessing import suggest; suggest(load('digits')); "
-        "print(*{'pandas', 'sklearn', 'scipy', 'PIL', 'pooch', 'requests'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
 
 
 @pytest.mark.parametrize(

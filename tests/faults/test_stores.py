@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -561,8 +562,7 @@ def older(path: Path, seconds: float) -> Path:
     return path
 
 
-def full(*_: object) -> None:
-    raise OSError(28, "No space left on device")
+full = Mock(side_effect=OSError(28, "No space left on device"))
 
 
 def test_an_owner_cannot_take_a_draft_while_it_is_swept(tmp_path, monkeypatch):

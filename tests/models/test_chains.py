@@ -82,23 +82,6 @@ def test_chains_start_where_they_are_asked_to():
     assert overlap() < 0.95
 
 
-def test_a_stop_in_one_of_several_starts_is_the_last_that_is_heard():
-    Y = rows_like()
-    heard = []
-
-    def stop(progress):
-        heard.append(progress.stage)
-        if progress.stage == "chain 2 of 3: fit":
-            raise StopIteration
-
-    model = gibbs(init="random", n_chains=3, callback=stop, chain_starts="init").fit(Y)
-    assert heard[0].startswith("chain 1 of 3: screening 1")
-    assert heard.count("chain 2 of 3: fit") == 1
-    assert heard[-1] == "chain 2 of 3: fit"
-    assert model.stop_reason_ == "stopped by the callback"
-    assert model.posterior_["noise_variance"].shape == (3, 1)
-
-
 @pytest.mark.parametrize("model", [AdaptivePPCA, AdaptiveFactorAnalysis])
 def test_a_fit_by_em_forgets_the_draws_of_the_fit_before(model):
     X = np.random.default_rng(0).normal(size=(60, 5))

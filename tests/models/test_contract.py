@@ -342,17 +342,22 @@ def test_verbose_prints_what_a_callback_hears_and_a_stop_keeps_what_there_is(nam
     if name in SAMPLED:
         assert [p.stage for p in heard[-22:]] == ["burn-in"] * 12 + ["draws"] * 10
     for stage in dict.fromkeys(p.stage for p in heard):
+        until_then = []
 
-        def stop(progress, stage=stage):
+        def stop(progress, stage=stage, until_then=until_then):
+            until_then.append(progress.stage)
             if progress.stage == stage:
                 raise StopIteration
 
         model = unfitted(name, callback=stop).fit(X)
+        assert until_then.index(stage) == len(until_then) - 1
         assert model.stop_reason_ == "stopped by the callback"
         assert np.isfinite(model.score(X))
         assert len(model.log_likelihoods_) == model.n_iter_
         if name in SAMPLED:
-            assert model.posterior_["noise_variance"].shape == (2, 1)
+            first, second = model.posterior_["noise_variance"]
+            assert len(first) == len(second) == 1
+            assert first != second, "drawn apart, also from one start"
         elif stage == "fit" and name not in ("hard", "aFA, best"):
             total = model.score_samples(X).sum()
             assert model.log_likelihoods_[-1] == pytest.approx(total, rel=1e-6)

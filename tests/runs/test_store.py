@@ -644,18 +644,7 @@ def test_a_loaded_model_is_a_scikit_learn_estimator(tmp_path):
     np.testing.assert_array_equal(clone(model).fit(gappy).transform(gappy), model.transform(gappy))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"estimator": "Pickle"}, "which estimator"),
-        ({"parameters": {"n_components": "x"}}, "which estimator"),
-        ({"parameters": {"n_components": 3, "evil": 1}}, "which estimator"),
-        ({"format": 99}, "newer version"),
-    ],
-)
-def test_a_start_comes_along_and_a_changed_file_of_an_estimator_is_refused(
-    tmp_path, change, message
-):
+def test_a_start_comes_along_and_a_changed_file_of_an_estimator_is_refused(tmp_path):
     X, start = np.random.default_rng(0).standard_normal((50, 5)), np.eye(5)[:3]
     model = AdaptivePPCA(3, 2, init=start, random_state=np.random.default_rng(1), callback=print)
     model.fit(X).save(tmp_path / "model.npz")
@@ -665,10 +654,17 @@ def test_a_start_comes_along_and_a_changed_file_of_an_estimator_is_refused(
     np.testing.assert_array_equal(after.fit(X).components_, model.components_)
     with zipfile.ZipFile(tmp_path / "model.npz") as old:
         members = {name: old.read(name) for name in old.namelist()}
-    members["estimator.json"] = json.dumps(json.loads(members["estimator.json"]) | change).encode()
-    (tmp_path / "other.npz").write_bytes(packed(members))
-    with pytest.raises(InputError, match=message):
-        load_model(tmp_path / "other.npz")
+    facts = json.loads(members["estimator.json"])
+    for change, message in (
+        ({"estimator": "Pickle"}, "which estimator"),
+        ({"parameters": {"n_components": "x"}}, "which estimator"),
+        ({"parameters": {"n_components": 3, "evil": 1}}, "which estimator"),
+        ({"format": 99}, "newer version"),
+    ):
+        altered_file = members | {"estimator.json": json.dumps(facts | change).encode()}
+        (tmp_path / "other.npz").write_bytes(packed(altered_file))
+        with pytest.raises(InputError, match=message):
+            load_model(tmp_path / "other.npz")
 
 
 def altered(content: bytes, **changes: np.ndarray | None) -> io.BytesIO:

@@ -407,7 +407,7 @@ def test_several_arrays_are_offered_and_the_shape_of_images_stays_with_other_cha
         assert find(app.number_input, "Height").value == height
 
 
-def test_digits_and_their_labels_come_as_two_files_and_a_folder_of_zarr_as_one(start, tmp_path):
+def test_several_files_are_digits_and_labels_a_store_or_a_recording_and_events(start, tmp_path):
     images, labels = noise(0, 30, 4, 4), np.arange(30, dtype=np.uint8) % 3
     app = give(start("data/open"), ("x-images.idx", idx(images)), ("x-labels.idx", idx(labels)))
     assert "30 rows × 16" in html(healthy(app))
@@ -416,6 +416,12 @@ def test_digits_and_their_labels_come_as_two_files_and_a_folder_of_zarr_as_one(s
     paths = [path for path in folder.rglob("*") if path.is_file()]
     files = [(f"cells.zarr/{path.relative_to(folder)}", path.read_bytes()) for path in paths]
     assert "Labels: kind" in told(healthy(give(go(app, "data/open"), *files)))
+    events = ("own_events.tsv", b"onset\tduration\n4\t6\n20\t6\n")
+    healthy(give(go(app, "data/open"), ("own.nii", recording()), events))
+    assert app.title[0].value == "Explore"
+    assert len(re.findall('<img[^>]*alt="Component', html(app))) == 4
+    digest = app.session_state["config"].dataset
+    assert [event["onset"] for event in services.dataset(digest).provenance["events"]] == [4, 20]
 
 
 def test_annotated_data_let_choose_values_and_variables(start):
@@ -440,15 +446,6 @@ def recording() -> bytes:
     image = nibabel.Nifti1Image(values, np.eye(4))
     image.header.set_zooms((1.0, 1.0, 1.0, 2.0))
     return image.to_bytes()
-
-
-def test_a_recording_opens_with_components_and_its_events(start):
-    events = ("own_events.tsv", b"onset\tduration\n4\t6\n20\t6\n")
-    app = healthy(give(start("data/open"), ("own.nii", recording()), events))
-    assert app.title[0].value == "Explore"
-    assert len(re.findall('<img[^>]*alt="Component', html(app))) == 4
-    digest = app.session_state["config"].dataset
-    assert [event["onset"] for event in services.dataset(digest).provenance["events"]] == [4, 20]
 
 
 def test_gaps_are_counted_where_the_file_is_no_longer_at_hand():

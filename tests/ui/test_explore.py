@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -549,9 +550,6 @@ def test_a_row_is_linked_by_its_id_found_and_shown_as_a_sum_with_its_neighbours(
     select(app, np.array([3, 1795]))
     assert address(click(app, "point_previous"))["row"] == "digit-3"
     assert typed("GIT-179") == "digit-179"
-
-
-def test_a_row_that_is_not_there_is_said_in_a_sentence(start):
     for wrong in ("<script>", "9" * 5000):
         app = healthy(start(PLACE, row=wrong))
         (said,) = app.warning
@@ -720,9 +718,7 @@ def test_a_name_that_is_taken_is_said_to_be_replaced_and_a_refused_one_stays(zer
     app.button(key="named-keep").click().run()
     assert sentences(app) == ["A selection needs a name to be kept; type one."]
 
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
+    full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr("appca.analysis.selections.np.savez", full)
     app.text_input(key="named-new").input("another")
     app.button(key="named-keep").click().run()

@@ -79,18 +79,27 @@ def arrays(made: dict, key: str) -> dict[str, np.ndarray]:
 def test_each_button_saves_what_it_says(start, made, tmp_path):
     app = healthy(start("export"))
     run = run_of(app)
-    scores, names = run.fitted.scores, [f"component_{k + 1}" for k in range(4)]
+    scores, columns = run.fitted.scores, [f"component_{k + 1}" for k in range(4)]
     csv = pd.read_csv(io.BytesIO(file(made, "projection-csv")))
     parquet = pd.read_parquet(io.BytesIO(file(made, "projection-parquet")))
     for table in (csv, parquet):
-        assert table[names].to_numpy(np.float32).tolist() == scores.tolist()
+        assert table[columns].to_numpy(np.float32).tolist() == scores.tolist()
     assert arrays(made, "projection-npz")["scores"].tolist() == scores.tolist()
-    found = pd.read_csv(io.BytesIO(file(made, "components-csv")))[names].to_numpy().T
+    found = pd.read_csv(io.BytesIO(file(made, "components-csv")))[columns].to_numpy().T
     assert found.tolist() == arrays(made, "components-npz")["components"].tolist()
     (tmp_path / "model.npz").write_bytes(file(made, "model"))
     again = load_model(tmp_path / "model.npz").score_samples(load("digits").X)
     np.testing.assert_allclose(again, run.fitted.log_likelihood_rows, rtol=1e-10)
     assert made["session"][0].endswith(".appca")
+    assert "A new file: the rows as X, their labels as obs, and this fit." in told(app)
+    digits = load("digits")
+    with h5py.File(io.BytesIO(file(made, "h5ad"))) as saved_file:
+        np.testing.assert_array_equal(saved_file["X"][()], digits.X)
+        assert list(saved_file["obs/_index"].asstr()) == digits.ids.tolist()
+        codes, names = (saved_file[f"obs/digit/{part}"] for part in ("codes", "categories"))
+        digit = names.asstr()[()][codes[()]] if names.dtype.kind == "O" else names[()][codes[()]]
+        assert digit.tolist() == digits.labels["digit"].tolist()
+        assert saved_file["varm/appca"].shape[0] == 64
     state.rename(run, 1, "width & <b>")
     app.run()
     for key in ("export_named", "export_inclusion"):
@@ -265,19 +274,6 @@ def test_the_file_that_was_opened_gets_the_fit_and_keeps_everything_else(start, 
     assert "To add the fit to “cells.h5ad” instead, open that file again." in told(app)
     app = healthy(go(give(go(app, "data/open"), content), "export"))
     assert "“cells.h5ad” with this fit." in told(app)
-
-
-def test_other_data_make_a_new_file(start, made):
-    app = healthy(start("export"))
-    assert "A new file: the rows as X, their labels as obs, and this fit." in told(app)
-    digits = load("digits")
-    with h5py.File(io.BytesIO(file(made, "h5ad"))) as saved_file:
-        np.testing.assert_array_equal(saved_file["X"][()], digits.X)
-        assert list(saved_file["obs/_index"].asstr()) == digits.ids.tolist()
-        codes, names = (saved_file[f"obs/digit/{part}"] for part in ("codes", "categories"))
-        digit = names.asstr()[()][codes[()]] if names.dtype.kind == "O" else names[()][codes[()]]
-        assert digit.tolist() == digits.labels["digit"].tolist()
-        assert saved_file["varm/appca"].shape[0] == 64
 
 
 def test_what_was_opened_by_its_path_gets_the_fit_until_it_changes(start, made, cells, places):
