@@ -239,15 +239,8 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
         label = f"Select its {rows.sum():,} rows"
         press(label, "rule_select", state.put, dataset, rows, **look)
         look["help"] = "Keep its rows among the named selections, called like the rule"
-        press(
-            f"Keep its {rows.sum():,} rows",
-            "rule_keep",
-            state.save_rule,
-            dataset,
-            rows,
-            said,
-            **look,
-        )
+        label = f"Keep its {rows.sum():,} rows"
+        press(label, "rule_keep", state.save_rule, dataset, rows, said, **look)
         with st.popover("Code", key="rule_code"):
             st.code(rule.to_pandas(), language="python", wrap_lines=True)
             st.caption("With a model, its rows X, and the columns as a DataFrame:")

@@ -201,8 +201,6 @@ ANSWERS = {
     "doubtful": "Rely on this fit with care",
     "bad": "Do not rely on this fit yet",
 }
-
-
 SHORT = {"No gain at this K": "K could be higher", "L is too small": "L could be higher"}
 
 

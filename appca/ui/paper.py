@@ -69,12 +69,12 @@ def laboratory() -> None:
     chart(indicators({title: truth.Z[:MOST_SHOWN]}), "lab_z")
     facts = described(design, truth.Z)
     signal = np.square((truth.X * truth.Z) @ truth.W.T).mean()
-    numbers_shown = [
+    told = [
         (f"{facts['per_row']:.1f} of {K}", f"factors per row, sd {facts['per_row_sd']:.1f}"),
         (f"{facts['different_sets']:,}", "different choices of factors"),
         (f"{signal / truth.noise_sd**2:,.0f} ×", "signal over noise, variances"),
     ]
-    st.html(numbers(numbers_shown))
+    st.html(numbers(told))
 
     def open_data() -> None:
         state.open_dataset(services.datasets().put(dataset_of(design, chosen)))
@@ -335,12 +335,6 @@ def _whitening_choices(dataset: Dataset) -> Options | None:
     if not components:
         st.caption("Choose at least one K.")
         return None
-    return WHITENING.options(
-        "default",
-        data=digest,
-        label=label,
-        components=sorted(components),
-        folds=FOLDS,
-        folds_done=FOLDS,
-        epochs=FEW_EPOCHS if dataset.n_rows >= LARGE else MANY_EPOCHS,
-    )
+    epochs = FEW_EPOCHS if dataset.n_rows >= LARGE else MANY_EPOCHS
+    asked = {"data": digest, "label": label, "components": sorted(components), "epochs": epochs}
+    return WHITENING.options("default", **asked, folds=FOLDS, folds_done=FOLDS)
