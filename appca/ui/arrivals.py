@@ -329,7 +329,6 @@ class Drops:
             arrival.remove()
 
 
-SCRATCH = "uploads"
 _drop_target = kit.scripted("dropping", '<div class="ca-drop" role="status"></div>')
 
 
@@ -343,7 +342,7 @@ def drops() -> Drops:
 
 def scratch() -> Path:
     """Return the folder for uploads."""
-    return home() / SCRATCH
+    return home() / "uploads"
 
 
 def largest() -> int:
@@ -467,8 +466,8 @@ def _keys() -> dict[str, str]:
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}
 # formats whose files may have missing cells
-WITH_GAPS = ("csv", "sheet", "parquet", "arff", "json", "npy", "npz", "mat", "hdf5", "idx")
-WITH_GAPS += ("h5ad", "mtx", "zarr")
+WITH_GAPS = {"csv", "sheet", "parquet", "arff", "json", "npy", "npz", "mat", "hdf5", "idx"}
+WITH_GAPS |= {"h5ad", "mtx", "zarr"}
 HEAD_ROWS = 9
 
 

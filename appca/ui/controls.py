@@ -15,8 +15,7 @@ from appca.canvas.panels import colour_choices
 from appca.data.columns import NAME_LENGTH
 from appca.data.dataset import Dataset
 from appca.ui import fits, state
-from appca.ui.kit import markdown, press
-from appca.ui.services import kept
+from appca.ui.kit import markdown, press, tried
 from appca.ui.state import guarded
 from appca.words import InputError, capital, counted, percent
 
@@ -221,11 +220,10 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
         return rule, rule.mask(table)
 
     st.caption("As a rule")
-    try:
-        rule, rows = kept(f"rule-{shown.key}-{state.token(dataset)}", searched)
-    except InputError as error:
-        st.caption(markdown(str(error)))
+    found = tried(f"rule-{shown.key}-{state.token(dataset)}", searched)
+    if found is None:
         return
+    rule, rows = found
     said = rule.conditions(shown.fitted.names)
     st.markdown(f"**{markdown(said)}**")
     if rule.negated:

@@ -20,7 +20,7 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
-from appca.words import InputError, counted, minus, number, percent, shortened
+from appca.words import counted, minus, number, percent, shortened
 
 BARS = 10
 PANELS = 20
@@ -42,11 +42,9 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         controls.tools(dataset, shown)
     selected = int(state.get(dataset).sum())
     st.caption(f"{selected:,} of {counted(dataset.n_rows, 'row')} selected")
-    try:
-        name = f"apart-{shown.key}-{dataset.digest[:8]}-{key}"
-        comparison = kept(name, lambda: compare(dataset, shown.fitted, mask))
-    except InputError as error:
-        st.info(markdown(str(error)))
+    name = f"apart-{shown.key}-{dataset.digest[:8]}-{key}"
+    comparison = kit.tried(name, lambda: compare(dataset, shown.fitted, mask), st.info)
+    if comparison is None:
         return
     chosen_by = key.partition(" = ")[0]  # depends on the kind of choice
     told = [d for d in comparison.differences if d.name.partition(" = ")[0] != chosen_by]

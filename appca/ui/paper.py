@@ -26,9 +26,9 @@ from appca.studies.whitening import STUDY as WHITENING
 from appca.ui import kit, services, state
 from appca.ui.downloads import save_button
 from appca.ui.kit import answer, apart, chart, chip, every, markdown, numbers, press, tag, words
-from appca.ui.services import by_key, kept
+from appca.ui.services import by_key
 from appca.ui.state import guarded
-from appca.words import InputError, about, capital, counted, duration
+from appca.words import about, capital, counted, duration
 
 MOST_SHOWN = 200
 EXPLAINED = {
@@ -59,10 +59,8 @@ def laboratory() -> None:
             "noise_sd": number("Noise, sd", "noise_sd", 0.1, step=0.05, format="%.3f"),
             "seed": number("Draw", "seed", 0),
         }
-    try:
-        truth = kept(f"lab-{design}-{chosen}", lambda: drawn(design, chosen))
-    except InputError as error:
-        st.error(markdown(str(error)))
+    truth = kit.tried(f"lab-{design}-{chosen}", lambda: drawn(design, chosen), st.error)
+    if truth is None:
         return
     n_rows, K = truth.Z.shape
     title = f"Z, the first {min(MOST_SHOWN, n_rows)} of {counted(n_rows, 'row')}"

@@ -300,6 +300,7 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
                 press(name, f"look-{where}-{row}", _show, dataset, row, **look)
 
 
+Images = dict[str, list[str]]  # by column: the sources of <img>
 MOST_LISTED = 100
 HEIGHT = 400
 
@@ -328,11 +329,7 @@ def draw(
 
 
 def table_of(
-    dataset: Dataset,
-    fitted: FittedRun,
-    verdict: NewRowsVerdict,
-    rows: np.ndarray,
-    images: dict[str, list[str]],
+    dataset: Dataset, fitted: FittedRun, verdict: NewRowsVerdict, rows: np.ndarray, images: Images
 ) -> "pd.DataFrame":
     """Return facts about rows as a table; `images` are additional columns."""
     import pandas as pd
@@ -352,7 +349,7 @@ def table_of(
 
 
 @by_key(16)
-def _images(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> dict[str, list[str]]:
+def _images(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> Images:
     if dataset.image_shape is None:
         return {}
     W, scores = (of.astype(np.float64) for of in (fitted.components, fitted.scores[rows]))

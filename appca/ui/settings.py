@@ -24,8 +24,6 @@ REDUCTIONS = {"none": "Keep all features", "dimensions": "PCA to dimensions"}
 REDUCTIONS["share"] = "PCA to a share of variance"
 VALUES = {"none": "As they are", **{name: capital(x.title) for name, x in PREPARATIONS.items()}}
 PLACES = 10
-
-
 _proposed = services.by_key(16)(proposed)
 
 
@@ -310,11 +308,8 @@ def _model_settings() -> None:
     st.caption(model.about)
     has_l = "n_active" in model.choices
     names = [name for name in FIELDS if name in now.parameters and (name != "n_active" or has_l)]
-    for title, part in (
-        ("", set(names) - FURTHER - PRIORS),
-        ("Further settings", FURTHER),
-        ("Priors", PRIORS),
-    ):
+    parts = {"": set(names) - FURTHER - PRIORS, "Further settings": FURTHER, "Priors": PRIORS}
+    for title, part in parts.items():
         there = [name for name in names if name in part]
         if there:
             with st.expander(title) if title else st.container():
