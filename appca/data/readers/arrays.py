@@ -28,6 +28,7 @@ _ID_NAMES = ("ids", "id")
 _FEW_NAMES = 4  # few different texts are classes even if there are few rows
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")
 _LABEL_NAMES = "label_names"
+_IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _NO_NPY = "is not an NPY file; save it with numpy.save"
 _SPARSE = {"format", "shape"}  # arrays in every file of `scipy.sparse.save_npz`
 GENES = "Gene Expression"
@@ -362,9 +363,6 @@ def _from_npz(inner: Upload, archive: zipfile.ZipFile, member: zipfile.ZipInfo) 
     with inner.or_damaged("is truncated or damaged; save it again"), archive.open(member) as stream:
         values = np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
         return inner.texts(inner.name, values) if values.dtype.kind == "U" else values
-
-
-_IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
 def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
