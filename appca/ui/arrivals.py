@@ -369,12 +369,10 @@ def anywhere() -> DroppedFiles | None:
     return drops().take(session, dropped) if isinstance(dropped, str) else None
 
 
-_judged = services.by_key(8)(likely_shapes)
-
-
 def judged(kind: str | None, data: Dataset) -> list[Judged]:
     """Return image shapes that suit rows of values, most plausible first."""
-    return _judged(f"{data.digest} {kind}", data.X, kind == "mat")
+    key = f"shapes-{data.digest} {kind}"
+    return services.kept(key, lambda: likely_shapes(data.X, kind == "mat"))
 
 
 SESSION = (

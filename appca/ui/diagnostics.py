@@ -31,6 +31,7 @@ from appca.words import MissingExtraError, capital, duration, fixed, percent
 if TYPE_CHECKING:
     import pandas as pd
 
+SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "✕", "in few draws": "✕"}
 MANY, HEIGHT = 12, 440  # number of lines or cards above which they scroll, and the height in pixels
 _INDEPENDENT = "Independent draws that would be as precise for"
 _WANTED = f"{diagnostics.LEAST_ESS_PER_CHAIN} a chain"
@@ -133,9 +134,6 @@ def lines_of(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> "pd.D
         names = ", ".join(head for key, (head, *_) in COLUMNS.items() if key in short)
         lines.append([capital(diagnosis.name), *diagnosis[1:6], *map(float, asked), names])
     return pd.DataFrame(lines, columns=list(COLUMNS))
-
-
-SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "✕", "in few draws": "✕"}
 
 
 def _components(dataset: Dataset, shown: Shown) -> None:

@@ -35,6 +35,8 @@ PICTURES = STATIC / "pictures"  # of the built-in data sets
 PHOTOGRAPHS = {"turntable", "coil20"}  # not inverted on dark pages
 ACROSS, DOWN = 9, 5
 SAMPLE = 1440
+PAGE = 4
+_NAMED = {"datasets", "selections", "numbers"}  # folders with entries named after their data
 
 
 def _source_card(source: Source) -> None:
@@ -100,9 +102,6 @@ def _option(key: str, option: Option) -> Any:
         return st.pills(option.help, option.choices, selection_mode="multi", **look)
     names = {choice: str(choice) for choice in option.choices}
     return one_of(option.help, names, default=option.default, key=key)
-
-
-_NAMED = {"datasets", "selections", "numbers"}  # folders with entries named after their data
 
 
 class Deletion(NamedTuple):
@@ -189,9 +188,6 @@ def _works(store: RunStore) -> list[Run]:
             is_file = dataset is not None and dataset.provenance.get("source") == "file"
             newest.setdefault(dataset.name if dataset and is_file else run.config.dataset, run)
     return sorted([*kept, *newest.values()], key=lambda run: -run.created)
-
-
-PAGE = 4
 
 
 def _work_cards(runs: Sequence[Run], key: str) -> None:

@@ -30,7 +30,7 @@ from appca.ui.services import by_key
 from appca.ui.state import guarded
 from appca.words import about, capital, counted, duration
 
-MOST_SHOWN = 200
+MOST_SHOWN, MOST_ROWS = 200, 200  # rows of Z; of a table of numbers
 EXPLAINED = {
     "sparse": "Most rows use a few factors, and many factors are rare.",
     "dense": "Most rows use every factor.",
@@ -150,9 +150,6 @@ def _drawn(study: Study, kept: Stored) -> tuple[Figures, go.Figure]:
 def _job_of(study: Study, options: Options) -> tuple[str, str, Options]:
     key = study.id(options)
     return "study", key, {"study": study.name, "options": options, "key": key}
-
-
-MOST_ROWS = 200
 
 
 @st.dialog("Why?", width="large")

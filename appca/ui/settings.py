@@ -24,7 +24,6 @@ REDUCTIONS = {"none": "Keep all features", "dimensions": "PCA to dimensions"}
 REDUCTIONS["share"] = "PCA to a share of variance"
 VALUES = {"none": "As they are", **{name: capital(x.title) for name, x in PREPARATIONS.items()}}
 PLACES = 10
-_proposed = services.by_key(16)(proposed)
 
 
 def preprocessing(dataset: Dataset) -> None:
@@ -56,7 +55,7 @@ def preprocessing(dataset: Dataset) -> None:
     if dataset.image_shape is None and not dataset.is_recording:
         values = "Counts, spectra and long tails fit better after the preparation usual in a field."
         st.selectbox("Values", VALUES, **look("prepare", values, format_func=VALUES.__getitem__))
-        name, why = _proposed(dataset.digest, dataset)
+        name, why = services.kept(f"proposed-{dataset.digest}", lambda: proposed(dataset))
         if name and options.prepare == "none":
             st.caption(why)
             label = f"Use {PREPARATIONS[name].title}"

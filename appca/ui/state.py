@@ -31,6 +31,7 @@ FIRST_DATA = "digits"
 LAST_COOKIE = "appca_last"
 LAST_NAMES = {"data", "run", "k", "l"}
 LONGEST_COOKIE = 400
+REMEMBERED = 256  # number of selections by token, 9 kB each for 70,000 rows
 
 # Names in `st.session_state`; other files must not spell them out.
 KEYS = StrEnum(
@@ -240,9 +241,6 @@ def left_out(dataset: Dataset) -> dict[str, Any]:
 def _move_to(digest: str) -> None:
     other = services.dataset(digest)  # raises before anything has changed
     _set(fitting_limits(config().to_be_fitted(dataset=digest), other))
-
-
-REMEMBERED = 256  # number of selections by token, 9 kB each for 70,000 rows
 
 
 def get(dataset: Dataset) -> np.ndarray:
