@@ -135,9 +135,8 @@ def check_array(
     else:
         itemsize = max(4, kept_type(dtype).itemsize)  # uint8 is converted to float32 for fitting
         uploads.check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits, remedy)
-        return
-    msg = f"“{name}” {why}."
-    raise InputError(msg)
+        why = ""
+    refuse_if(why, f"“{name}” {why}.")
 
 
 def native(values: np.ndarray) -> np.ndarray:
@@ -371,10 +370,10 @@ def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMIT
     arrays = [(name, _idx(*named, limits)) for name, named in zip(titles, files, strict=True)]
     *columns, (name, images) = sorted(arrays, key=lambda array: array[1].ndim)
     refuse_if(images.ndim == 1, f"“{name}” holds labels alone; give the file of images with it.")
-    if len(columns) > 1 or any(values.shape != images.shape[:1] for _, values in columns):
-        sizes = [f"“{title}” ({sides_of(values.shape)})" for title, values in arrays]
-        msg = f"{', '.join(sizes)} are no images and their labels; give one file of each."
-        raise InputError(msg)
+    sizes = [f"“{title}” ({sides_of(values.shape)})" for title, values in arrays]
+    msg = f"{', '.join(sizes)} are no images and their labels; give one file of each."
+    unlike = any(values.shape != images.shape[:1] for _, values in columns)
+    refuse_if(len(columns) > 1 or unlike, msg)
     labels = [values.astype(values.dtype.newbyteorder("=")) for _, values in columns]
     named = Beside(None, dict(zip(["class"], labels, strict=False)))
     upload = Upload(name, limits)

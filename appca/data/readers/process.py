@@ -69,10 +69,8 @@ def work_apart(
             )
             place = Path(ends.enter_context(made))
             for i, (name, file) in enumerate(files):
-                with (
-                    uploads.file_stream(name, file, limits) as stream,
-                    (place / str(i)).open("wb") as out,
-                ):
+                copy = place / str(i)
+                with uploads.file_stream(name, file, limits) as stream, copy.open("wb") as out:
                     out.writelines(uploads.chunks_of(stream))
         request = {
             "task": task,
