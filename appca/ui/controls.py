@@ -220,10 +220,10 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
         return rule, rule.mask(table)
 
     st.caption("As a rule")
-    found = tried(f"rule-{shown.key}-{state.token(dataset)}", searched)
-    if found is None:
+    rule_and_rows = tried(f"rule-{shown.key}-{state.token(dataset)}", searched)
+    if rule_and_rows is None:
         return
-    rule, rows = found
+    rule, rows = rule_and_rows
     said = rule.conditions(shown.fitted.names)
     st.markdown(f"**{markdown(said)}**")
     if rule.negated:
