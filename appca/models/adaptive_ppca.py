@@ -61,7 +61,8 @@ def refuse_conflicts(model: Any, rows: Observations) -> None:
         "w_update at 'auto', or set "
         "inference='gibbs'.": model.w_update == "sample" and inference != "gibbs",
     }
-    data_checks.refuse_sizes(K, rows.n, rows.d)
+    why = f", because X has {rows.n} rows and {rows.d} feature(s)"
+    data_checks.refuse_components(K, min(rows.n - 1, rows.d), why)
     data_checks.refuse_where(wrong)
     data_checks.refuse_settings(model, L)
 

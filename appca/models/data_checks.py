@@ -31,12 +31,6 @@ def refuse_components(n: int, most: int, why: str, hint: str = "ask for fewer co
     refuse_where({f"n_components must be at most {most}{why}; got {n}: {hint}.": n > most})
 
 
-def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
-    """Raise ValueError where the data cannot carry `n_components` orthogonal directions."""
-    why = f", because X has {n_rows} rows and {n_features} feature(s)"
-    refuse_components(n_components, min(n_rows - 1, n_features), why)
-
-
 def given_directions(init: Any, n_components: int, n_features: int) -> Array:
     """Return directions (D, K) that were given as `init` (K, D); ValueError for another shape."""
     directions: Array = check_array(init, dtype=np.float64)
@@ -182,19 +176,15 @@ def refuse_constant(rows: Observations) -> None:
         return None if any((head != B).any() for _, B in tiles(block.X, None)) else head
 
     heads = list(rows.over(common_row)) if total <= rounding else [None]
-    if all(head is not None and (head == heads[0]).all() for head in heads):
-        msg = (
-            f"X must vary, but all its {n} rows are equal: "
-            "there is no direction to find; check how the data were read."
-        )
-        raise ValueError(msg)
-    if not 0.0 < total < np.inf:
-        size = "small" if total == 0.0 else "large"
-        msg = (
-            f"X must have squares that {rows.dtype} can hold, but its entries are too {size}: "
-            "multiply it by a constant, or pass float64."
-        )
-        raise ValueError(msg)
+    alike = all(head is not None and (head == heads[0]).all() for head in heads)
+    size = "small" if total == 0.0 else "large"
+    wrong = {
+        f"X must vary, but all its {n} rows are equal: "
+        "there is no direction to find; check how the data were read.": alike,
+        f"X must have squares that {rows.dtype} can hold, but its entries are too {size}: "
+        "multiply it by a constant, or pass float64.": not 0.0 < total < np.inf,
+    }
+    refuse_where(wrong)
 
 
 def warn_of_end(reason: str, max_iter: int) -> None:

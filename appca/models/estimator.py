@@ -66,6 +66,7 @@ def arranged(
 
 ESTIMATOR = "estimator.json"  # the text that makes an NPZ file one of a saved estimator
 CURVE = "log_likelihoods"
+_VARIANCES = ("latent_variance_", "explained_variance_", "scale_", "n_active_")
 PREPROCESSING = "pre_"  # prefix of the names of its arrays
 
 
@@ -118,9 +119,6 @@ def whole_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return fit_or_put_back
-
-
-_VARIANCES = ("latent_variance_", "explained_variance_", "scale_", "n_active_")
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]

@@ -103,7 +103,9 @@ def walked(
 
     weighing, adding, _ = steps(K, J, costs is not None)
     levels = J * Q * (1 if shared else Q)
-    w, padded = _lanes(n, size, levels)
+    # rows that go together, of few numbers each; and their weights, in whole LANES
+    w = max(w for w in (8, 16, 32, LANES) if w == 8 or w < min(2 * n, 1 + MOST_NUMBERS // levels))
+    padded = -(-size * w // LANES) * LANES
     flat, room = zeros((padded + LANES,)), zeros((2 * levels + K + 5, w))
     flat, power, g = flat[:padded], flat[padded:], flat[: size * w].reshape(size, w)
     used, lanes, (top, total), room = room[-K - 5 : -5], room[-5:-2], room[-2:], room[: 2 * levels]
@@ -143,13 +145,6 @@ def walked(
         if not shared:
             slopes[part] = N[0, i, j, :m].T
     return sums
-
-
-def _lanes(n: int, size: int, numbers: int) -> tuple[int, int]:
-    """Rows that go together, a power of two, of few numbers each; and their weights in LANES."""
-    most = min(2 * n, 1 + MOST_NUMBERS // numbers)
-    w = max(w for w in (8, 16, 32, LANES) if w < most or w == 8)
-    return w, -(-size * w // LANES) * LANES
 
 
 def summed(pairs: Floats, c: Floats, n_active: int) -> SetSums:

@@ -329,7 +329,6 @@ class Drops:
             arrival.remove()
 
 
-SCRATCH = "uploads"
 _drop_target = kit.scripted("dropping", '<div class="ca-drop" role="status"></div>')
 
 
@@ -343,7 +342,7 @@ def drops() -> Drops:
 
 def scratch() -> Path:
     """Return the folder for uploads."""
-    return home() / SCRATCH
+    return home() / "uploads"
 
 
 def largest() -> int:
@@ -370,12 +369,10 @@ def anywhere() -> DroppedFiles | None:
     return drops().take(session, dropped) if isinstance(dropped, str) else None
 
 
-_judged = services.by_key(8)(likely_shapes)
-
-
 def judged(kind: str | None, data: Dataset) -> list[Judged]:
     """Return image shapes that suit rows of values, most plausible first."""
-    return _judged(f"{data.digest} {kind}", data.X, kind == "mat")
+    key = f"shapes-{data.digest} {kind}"
+    return services.kept(key, lambda: likely_shapes(data.X, kind == "mat"))
 
 
 SESSION = (

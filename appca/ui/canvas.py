@@ -399,10 +399,7 @@ class SizeMessage(_Message):
 
 
 def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
-    """Return the selected rows (n_rows,), bool.
-
-    Raises ValueError unless there is one bit per row.
-    """
+    """Return the selected rows (n_rows,), bool; ValueError unless there is one bit per row."""
     if bits is None:
         return np.zeros(n_rows, bool)
     flags = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little").astype(bool)

@@ -41,18 +41,12 @@ WHY_HELD_OUT = (
 
 
 def start_button(
-    dataset: Dataset,
-    config: campaign.Campaign,
-    kind: str,
-    label: str,
-    done: int = 0,
-    *,
-    primary: bool = True,
+    dataset: Dataset, config: campaign.Campaign, kind: str, label: str, done: int = 0
 ) -> None:
     """Draw the button that starts or resumes a campaign, with the estimated time."""
     seconds = sum(estimate(config, dataset.n_rows, dataset.n_features)[done:])
     spec, label = config.to_dict() | {"key": config.id}, f"{label}, {about(seconds)}"
-    kit.job_button(label, f"{kind}_start", kind, config.id, spec, primary=primary)
+    kit.job_button(label, f"{kind}_start", kind, config.id, spec)
 
 
 def is_offered() -> bool:
@@ -354,11 +348,8 @@ def _answered(
 ) -> None:
     kit.answer(*_said(config, advice))
     chosen, rival, now = advice.chosen, advice.rival, state.config()
-    settings = {
-        line.key: compare.variant_settings(line.key, config.n_active)
-        for line in lines
-        if line.key in compare.VARIANTS
-    }
+    keys = [line.key for line in lines if line.key in compare.VARIANTS]
+    settings = {key: compare.variant_settings(key, config.n_active) for key in keys}
 
     def in_use(key: str) -> bool:
         same = (now.parameters.get(name) == value for name, value in settings[key].items())
@@ -369,7 +360,6 @@ def _answered(
             state.set_model("aPPCA")
         state.set_parameters(inference="em", **settings[key])
 
-    keys = list(settings)
     names = {key: _name_of(key, config) + ", in use" * in_use(key) for key in keys}
     with st.container(horizontal=True, gap="small"):
         look: Look = {"key": f"models_variant-{config.id}", "label_visibility": "collapsed"}
@@ -379,15 +369,13 @@ def _answered(
         with st.popover("Why?"):
             st.markdown(WHY)
     _models_chart(config, lines, advice)
-    facts = [
-        (_signed(chosen.nats), f"± {fixed(chosen.error, 1)} nats per row over the paper's model")
-    ]
+    lead = f"± {fixed(chosen.error, 1)} nats per row over the paper's model"
+    facts = [(_signed(chosen.nats), lead)]
     if rival is not None:
         ratio = fixed(rival.fit.n_parameters / chosen.fit.n_parameters, 1)
-        facts += [
-            (_signed(advice.lead), f"± {fixed(advice.lead_error, 1)}, to the best rival"),
-            (f"{ratio} ×", "as many parameters in the best rival"),
-        ]
+        lead = f"± {fixed(advice.lead_error, 1)}, to the best rival"
+        facts.append((_signed(advice.lead), lead))
+        facts.append((f"{ratio} ×", "as many parameters in the best rival"))
     st.html(kit.numbers(facts))
     seconds = duration(sum(fit.seconds for fit in fits.values()))
     judged = len(np.asarray(chosen.fit.log_likelihood))

@@ -267,10 +267,8 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
         model, X = _rows_of_fit(dataset, shown, campaign.sample_of(dataset.n_rows, MOST_ROWS, 0))
         return enrichment(model, X, sets.features, dataset.column_names)
 
-    try:
-        tests = kept(f"enriched-{shown.key}-{sets.file}", tested)
-    except InputError as error:
-        st.caption(markdown(str(error)))
+    tests = kit.tried(f"enriched-{shown.key}-{sets.file}", tested)
+    if tests is None:
         return sets
     best = tests.iloc[0]
     way = "positive" if best["sign"] == "+" else "negative"

@@ -15,8 +15,7 @@ from appca.canvas.panels import colour_choices
 from appca.data.columns import NAME_LENGTH
 from appca.data.dataset import Dataset
 from appca.ui import fits, state
-from appca.ui.kit import markdown, press
-from appca.ui.services import kept
+from appca.ui.kit import markdown, press, tried
 from appca.ui.state import guarded
 from appca.words import InputError, capital, counted, percent
 
@@ -221,11 +220,10 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
         return rule, rule.mask(table)
 
     st.caption("As a rule")
-    try:
-        rule, rows = kept(f"rule-{shown.key}-{state.token(dataset)}", searched)
-    except InputError as error:
-        st.caption(markdown(str(error)))
+    rule_and_rows = tried(f"rule-{shown.key}-{state.token(dataset)}", searched)
+    if rule_and_rows is None:
         return
+    rule, rows = rule_and_rows
     said = rule.conditions(shown.fitted.names)
     st.markdown(f"**{markdown(said)}**")
     if rule.negated:
@@ -239,15 +237,8 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
         label = f"Select its {rows.sum():,} rows"
         press(label, "rule_select", state.put, dataset, rows, **look)
         look["help"] = "Keep its rows among the named selections, called like the rule"
-        press(
-            f"Keep its {rows.sum():,} rows",
-            "rule_keep",
-            state.save_rule,
-            dataset,
-            rows,
-            said,
-            **look,
-        )
+        label = f"Keep its {rows.sum():,} rows"
+        press(label, "rule_keep", state.save_rule, dataset, rows, said, **look)
         with st.popover("Code", key="rule_code"):
             st.code(rule.to_pandas(), language="python", wrap_lines=True)
             st.caption("With a model, its rows X, and the columns as a DataFrame:")

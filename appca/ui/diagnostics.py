@@ -31,6 +31,7 @@ from appca.words import MissingExtraError, capital, duration, fixed, percent
 if TYPE_CHECKING:
     import pandas as pd
 
+SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "✕", "in few draws": "✕"}
 MANY, HEIGHT = 12, 440  # number of lines or cards above which they scroll, and the height in pixels
 _INDEPENDENT = "Independent draws that would be as precise for"
 _WANTED = f"{diagnostics.LEAST_ESS_PER_CHAIN} a chain"
@@ -135,9 +136,6 @@ def lines_of(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> "pd.D
     return pd.DataFrame(lines, columns=list(COLUMNS))
 
 
-SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "✕", "in few draws": "✕"}
-
-
 def _components(dataset: Dataset, shown: Shown) -> None:
     st.caption(
         "Mean and standard deviation over the draws, matched in order and sign. A hollow bar or "
@@ -201,8 +199,6 @@ ANSWERS = {
     "doubtful": "Rely on this fit with care",
     "bad": "Do not rely on this fit yet",
 }
-
-
 SHORT = {"No gain at this K": "K could be higher", "L is too small": "L could be higher"}
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from mimetypes import guess_type
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from appca.analysis.tables import USUAL, Columns, Patterns, component_npz, csv_b
 from appca.data.dataset import Dataset
 from appca.plots.components import component_sheet, png
 from appca.ui import fits, services
-from appca.words import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,19 +87,6 @@ def rows_popover(dataset: Dataset, shown: fits.Shown, rows: np.ndarray, *, key: 
     with st.popover("Save", icon=":material/download:", key=f"save-{key}"):
         made = partial(tables.projection_table, dataset, shown.fitted, rows)
         table_buttons(made, shown, f"selection-{key}")
-
-
-def renewing(shown: fits.Shown, make: Callable[[], bytes | str]) -> Callable[[], bytes | str]:
-    """Wrap the maker of a file to also mark the run as recently used."""
-    store, run = services.runs(), shown.config.id
-
-    def made() -> bytes | str:
-        content = make()
-        with suppress(InputError):
-            store.renew(run)
-        return content
-
-    return made
 
 
 def component_buttons(dataset: Dataset, shown: fits.Shown) -> None:

@@ -24,7 +24,7 @@ from appca.ui.downloads import rows_popover
 from appca.ui.kit import markdown, onward, press, preview_note, tabs, tag, words
 from appca.ui.rows import sheet_of
 from appca.ui.services import kept
-from appca.words import InputError, counted, fixed, percent, shortened
+from appca.words import counted, fixed, percent, shortened
 
 Place = st.delta_generator.DeltaGenerator
 IMAGES, A_LINE = 28, 7
@@ -55,12 +55,9 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     if classes is not None:
         st.caption(f"By {markdown(classes.name)}")
         st.html(class_bars(classes, mask))
-    try:
-        name = f"apart-{shown.key}-{state.token(dataset)}"
-        comparison = kept(name, lambda: compare(dataset, shown.fitted, mask))
-    except InputError as error:
-        st.caption(markdown(str(error)))
-    else:
+    name = f"apart-{shown.key}-{state.token(dataset)}"
+    comparison = kit.tried(name, lambda: compare(dataset, shown.fitted, mask))
+    if comparison is not None:
         st.caption("What sets it apart")
         st.markdown(markdown(sentence(comparison)))
     as_rule(dataset, shown, mask)

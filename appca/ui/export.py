@@ -1,6 +1,7 @@
 """The page Export: figures, projections, components, reports, models, scripts."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,9 +22,9 @@ from appca.plots.files import drawn, facts, framed, image, paragraph, section, t
 from appca.runs import run, store
 from appca.runs.home import threads
 from appca.runs.model_file import annotated_fit, model_bytes
-from appca.ui import arrivals, canvas, controls, downloads, fits, kit, services, settings, state
+from appca.ui import arrivals, canvas, controls, fits, kit, services, settings, state
 from appca.ui.downloads import card, component_buttons, save_button, stem_of, table_buttons
-from appca.words import capital, counted, number, percent
+from appca.words import InputError, capital, counted, number, percent
 
 if TYPE_CHECKING:
     from appca.plots.still import StillFigure
@@ -245,10 +246,16 @@ def cards(material: Material) -> None:
         order=shown.numbering.order,
         signs=shown.numbering.signs,
     )
-    text = script(dataset, recipe)
+    text, runs = script(dataset, recipe), services.runs()
 
     def save(label: str, make: Callable[[], bytes | str], file_name: str, key: str) -> None:
-        save_button(label, downloads.renewing(shown, make), file_name, key=key)
+        def renewed() -> bytes | str:
+            content = make()
+            with suppress(InputError):
+                runs.renew(config.id)  # marks it as recently used
+            return content
+
+        save_button(label, renewed, file_name, key=key)
 
     with card("Picture", PICTURE):
         scene = canvas.scene_of(dataset, shown, colour, settings.stored_map(dataset, config)).scene

@@ -218,10 +218,7 @@ def shown() -> Shown | None:
 
 
 def stored() -> Shown | None:
-    """Return the stored run of the configuration; if it is damaged, delete its arrays.
-
-    Raises InputError if it may be readable later.
-    """
+    """Return the stored run; delete damaged arrays, but raise InputError if it may be passing."""
     now = config()
     run = services.runs().get(now.id)
     if run is not None:
@@ -319,10 +316,7 @@ def _fitted_here(wanted: RunConfig) -> FitResult | None:
 
 
 def while_moving(wanted: RunConfig) -> Shown | None:
-    """Return a fit for K or L during a slider's drag, without storing it.
-
-    If it is neither stored nor instant, the available fit with the nearest K is returned.
-    """
+    """Return an unstored fit during a slider's drag; if it takes long, one with the nearest K."""
     unknown = wanted.id not in recent() and services.runs().get(wanted.id) is None
     if unknown and seconds(wanted) < INSTANT_SECONDS:
         result = _fitted_here(wanted)

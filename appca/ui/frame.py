@@ -15,7 +15,6 @@ from appca.ui.streamlit_internals import base
 from appca.words import InputError, about, counted, percent
 
 LOGO, ICON = ((STATIC / f"{name}.svg").read_text("utf-8") for name in ("logo", "icon"))
-POLL_SECONDS = 0.5
 SHOWN = "status_shown"  # in `st.session_state`: the fit on screen during a slider's drag
 FURTHER = 10  # factor of the iterations when a fit is continued
 
@@ -70,7 +69,7 @@ def _on_screen(now: RunConfig) -> str:
     return tag("div", " · ".join(parts), "ca-side")
 
 
-@st.fragment(run_every=POLL_SECONDS)
+@st.fragment(run_every=kit.POLL_SECONDS)
 def _work(ids: list[str]) -> None:
     running = _announced()
     if [job.id for job in running] != ids:

@@ -20,7 +20,7 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
-from appca.words import InputError, counted, minus, number, percent, shortened
+from appca.words import counted, minus, number, percent, shortened
 
 PANELS = 20
 SELECTION = "selection"
@@ -41,11 +41,9 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         controls.tools(dataset, shown)
     selected = int(state.get(dataset).sum())
     st.caption(f"{selected:,} of {counted(dataset.n_rows, 'row')} selected")
-    try:
-        name = f"apart-{shown.key}-{dataset.digest[:8]}-{key}"
-        comparison = kept(name, lambda: compare(dataset, shown.fitted, mask))
-    except InputError as error:
-        st.info(markdown(str(error)))
+    name = f"apart-{shown.key}-{dataset.digest[:8]}-{key}"
+    comparison = kit.tried(name, lambda: compare(dataset, shown.fitted, mask), st.info)
+    if comparison is None:
         return
     chosen_by = key.partition(" = ")[0]  # depends on the kind of choice
     told = [d for d in comparison.differences if d.name.partition(" = ")[0] != chosen_by]
@@ -155,6 +153,7 @@ class FoundGroups(NamedTuple):
     groups: list[SimilarRows]
     mixtures: list[Mixture]
     by_pair: bool  # within pairs of components, not subspaces
+    classes: Classes | None
 
 
 def _similar(dataset: Dataset, shown: Shown) -> None:
@@ -165,20 +164,21 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
         size = int(st.number_input("Rows per group", *SIZES, usual, width=130, **widget))
     members = _grouped(f"{shown.key}-{size}", shown.fitted, size)
     by_pair = opens_in_pair_view(shown.fitted.active)
-    groups = FoundGroups(sorted(members, key=lambda group: group.spread), [], by_pair)
+    groups = FoundGroups(sorted(members, key=lambda group: group.spread), [], by_pair, classes)
     if classes is not None:
         mixed = mixtures(members, classes.codes, len(classes.names))
-        groups = FoundGroups([of for of, _ in mixed], [classed for _, classed in mixed], by_pair)
+        ordered, classed = [of for of, _ in mixed], [each for _, each in mixed]
+        groups = groups._replace(groups=ordered, mixtures=classed)
     if not members:
         st.info("No three rows are close together. Ask for larger groups, or for fewer components.")
         return
-    st.markdown(_similar_sentence(groups, classes))
+    st.markdown(_similar_sentence(groups))
     first = first_of_page(len(members), PAGE, f"similar-page-{shown.key}-{size}")
     chosen, cards, panel = state.get(dataset), "", groups.groups[first]
     for place in range(first, min(first + PAGE, len(members))):
         group = groups.groups[place]
         is_chosen = int(chosen.sum()) == len(group.rows) and bool(chosen[group.rows].all())
-        cards += _card(dataset, shown, groups, place, classes, is_chosen)
+        cards += _card(dataset, shown, groups, place, is_chosen)
         panel = group if is_chosen else panel
 
     def select(text: str, _: str) -> None:
@@ -196,8 +196,8 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
         canvas.draw(dataset, scene, view, colouring, key="similar_panel", **look)
 
 
-def _similar_sentence(groups: FoundGroups, classes: Classes | None) -> str:
-    total = counted(len(groups.groups), "group")
+def _similar_sentence(groups: FoundGroups) -> str:
+    total, classes = counted(len(groups.groups), "group"), groups.classes
     joined = joined_pairs(groups.mixtures)
     if classes is None or not joined:
         return f"**{total} of similar rows.** Click one to select it."
@@ -216,15 +216,8 @@ def _grouped(fitted: FittedRun, size: int) -> list[SimilarRows]:
     return [group for group in groups if len(group.rows) >= LEAST_MEMBERS]
 
 
-def _card(
-    dataset: Dataset,
-    shown: Shown,
-    groups: FoundGroups,
-    place: int,
-    classes: Classes | None,
-    is_chosen: bool,
-) -> str:
-    group = groups.groups[place]
+def _card(dataset: Dataset, shown: Shown, groups: FoundGroups, place: int, is_chosen: bool) -> str:
+    group, classes = groups.groups[place], groups.classes
     name = title(group.components)
     head = tag("b", words(f"{'Both of ' if groups.by_pair else ''}{name}"))
     head += tag("span", counted(len(group.rows), "row"), "ca-quiet")

@@ -21,7 +21,18 @@ from appca.runs.home import home
 from appca.runs.run import MODELS, RunInfo
 from appca.ui import STATIC, fits, services, state
 from appca.ui.state import KEYS, guarded
-from appca.words import about, capital, counted, duration, nats, percent, signed
+from appca.words import InputError, about, capital, counted, duration, nats, percent, signed
+
+V = TypeVar("V")
+
+
+def tried(key: str, make: Callable[[], V], tell: Callable[[str], object] = st.caption) -> V | None:
+    """Return `make()`, cached by a key; draw the sentence of an InputError, and return None."""
+    try:
+        return services.kept(key, make)
+    except InputError as error:
+        tell(markdown(str(error)))
+        return None
 
 
 def chart(figure: go.Figure, key: str, **options: Any) -> None:
@@ -132,14 +143,8 @@ def fit_facts(shown: fits.Shown) -> dict[str, str]:
     return lines | {"Id": shown.config.id + ", imported" * (shown.config.imported is not None)}
 
 
-V = TypeVar("V")
-
-
 def tabs(names: Mapping[str, str]) -> str:
-    """Draw the tabs of a page, key to name; return the selected key.
-
-    The `tab` in the address has priority; each page remembers its tab.
-    """
+    """Draw the tabs of a page, key to name; return the key selected by address, click or memory."""
     key = f"tab-{'-'.join(names)}"
     wanted = (st.query_params.get("tab"), st.session_state.get(key), *names)
     now = next(tab for tab in wanted if tab is not None and tab in names)
@@ -250,10 +255,7 @@ def button(
 def choice(
     texts: Sequence[str], act: str, value: object, now: int, label: str, css: str = "ca-choice"
 ) -> str:
-    """Return a list as HTML; its act gets the index of the selected text, initially `now`.
-
-    With -1 as `now`, nothing is selected.
-    """
+    """Return a list as HTML; its act gets the selected index, initially `now` (-1: none)."""
     options = [tag("option", "choose one", value="", selected="")] if now < 0 else []
     for i, text in enumerate(texts):
         chosen = {"selected": ""} if i == now else {}
@@ -277,6 +279,7 @@ def _answer(key: str, acts: Mapping[str, Act]) -> None:
 
 
 WEIGHTS, MOST_WEIGHTS = 4, 24  # number of weights per component of a table: initially, and expanded
+MOST_CLASSES = 60
 SURE = 2.0  # distance from 0, in standard deviations, at which a weight's sign is certain
 
 
@@ -302,9 +305,6 @@ def loadings(
         lines.append(tag("div", text + bar, "ca-loading"))
     more = tag("summary", "more", "ca-quiet") + "".join(lines[WEIGHTS:])
     return "".join(lines[:WEIGHTS]) + tag("details", more) * (len(lines) > WEIGHTS)
-
-
-MOST_CLASSES = 60
 
 
 class Classes(NamedTuple):
@@ -343,16 +343,11 @@ def choose(dataset: Dataset, page: str) -> Classes | None:
 
 
 _label_colour = services.by_key(64)(label_colour)
-
-
 POLL_SECONDS = 0.5
 
 
 def shown(find: Callable[[], fits.Shown | None] = fits.shown) -> fits.Shown | None:
-    """Return the fit to draw; if there is none, draw its job's progress, or offer it.
-
-    `fits.finished` as `find` excludes previews.
-    """
+    """Return the fit to draw, if `find` has one; otherwise draw its job's progress, or offer it."""
     now, place = state.config(), None
     is_new = services.runs().get(now.id) is None
     if is_new and fits.needs_complete_rows(now):
@@ -382,10 +377,7 @@ def follow(
     caption: str = "",
     arrived: Callable[[], None] | None = None,
 ) -> bool:
-    """Draw the running job for `key`; return False if there is none.
-
-    `cancel` is its button's key, `caption` is beside it, and `arrived` draws partial results.
-    """
+    """Draw the running job for `key`, with partial results by `arrived`; False if there is none."""
     job = fits.running(key)
     if job is not None:
         _follow(job.id, cancel, caption, arrived)

@@ -30,7 +30,7 @@ from appca.ui import arrivals, canvas, fits, kit, services, state
 from appca.ui.downloads import table_buttons
 from appca.ui.fits import LIVE_SECONDS, Shown
 from appca.ui.rows import draw
-from appca.ui.services import by_key, kept
+from appca.ui.services import by_key
 from appca.words import InputError, counted, shortened
 
 if TYPE_CHECKING:
@@ -221,10 +221,8 @@ def _draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, k
         old, later = ({name: table[name] for name in both} for table in tables)
         return drifted(old, later, random_state=0)
 
-    try:
-        tests = kept(f"drift-{key}", compared)
-    except InputError as error:
-        st.caption(kit.markdown(str(error)))
+    tests = kit.tried(f"drift-{key}", compared)
+    if tests is None:
         return
     names = shown.fitted.names
     st.markdown(sentence(tests, names))

@@ -31,11 +31,12 @@ from appca.ui.rows import is_dark
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, counted, refusing
 
-EXPLORE = "pages/explore/explore.py"
 PICTURES = STATIC / "pictures"  # of the built-in data sets
 PHOTOGRAPHS = {"turntable", "coil20"}  # not inverted on dark pages
 ACROSS, DOWN = 9, 5
 SAMPLE = 1440
+PAGE = 4
+_NAMED = {"datasets", "selections", "numbers"}  # folders with entries named after their data
 
 
 def _source_card(source: Source) -> None:
@@ -65,7 +66,7 @@ def _source_card(source: Source) -> None:
         spec = {"key": source.key, "options": values}
         fits.start_job("download", spec, fits.Watched("download", source.key), key=key)
     if pressed:
-        st.switch_page(EXPLORE)
+        st.switch_page(arrivals.EXPLORE)
 
 
 @st.cache_resource(show_spinner=False)
@@ -103,9 +104,6 @@ def _option(key: str, option: Option) -> Any:
     return one_of(option.help, names, default=option.default, key=key)
 
 
-_NAMED = {"datasets", "selections", "numbers"}  # folders with entries named after their data
-
-
 class Deletion(NamedTuple):
     """Fits to delete, and their data if no other fit uses them."""
 
@@ -128,10 +126,7 @@ def planned(home: Path, run_ids: Collection[str]) -> Deletion:
 
 
 def erase(home: Path, deletion: Deletion | None = None) -> None:
-    """Delete fits and data with their results; without `deletion`, delete everything.
-
-    Raises InputError if something cannot be deleted.
-    """
+    """Delete fits and data with their results, or everything; InputError if some remain."""
     marks = set[str]() if deletion is None else {*deletion.runs, *deletion.data}
     marks |= {digest_of({"dataset": mark, "model": model}) for mark in marks for model in MODELS}
     with refusing("Not everything could be deleted", "check the permissions of the files"):
@@ -178,7 +173,7 @@ def _recent_work() -> None:
             label = f"{item.name} · {counted(item.n_rows, 'row')}"
             if st.button(words(label), f"shared-{number}-{item.digest}", type="tertiary"):
                 state.open_dataset(item.digest)
-                st.switch_page(EXPLORE)
+                st.switch_page(arrivals.EXPLORE)
 
 
 def _works(store: RunStore) -> list[Run]:
@@ -193,9 +188,6 @@ def _works(store: RunStore) -> list[Run]:
             is_file = dataset is not None and dataset.provenance.get("source") == "file"
             newest.setdefault(dataset.name if dataset and is_file else run.config.dataset, run)
     return sorted([*kept, *newest.values()], key=lambda run: -run.created)
-
-
-PAGE = 4
 
 
 def _work_cards(runs: Sequence[Run], key: str) -> None:
@@ -226,7 +218,7 @@ def _work_card(run: Run) -> None:
         except InputError as error:
             st.error(markdown(f"{run.name} cannot be shown: {error}"))
         else:
-            st.switch_page(EXPLORE)
+            st.switch_page(arrivals.EXPLORE)
     if run.is_shared:
         return
 

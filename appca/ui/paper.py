@@ -26,11 +26,11 @@ from appca.studies.whitening import STUDY as WHITENING
 from appca.ui import kit, services, state
 from appca.ui.downloads import save_button
 from appca.ui.kit import answer, apart, chart, chip, every, markdown, numbers, press, tag, words
-from appca.ui.services import by_key, kept
+from appca.ui.services import by_key
 from appca.ui.state import guarded
-from appca.words import InputError, about, capital, counted, duration
+from appca.words import about, capital, counted, duration
 
-MOST_SHOWN = 200
+MOST_SHOWN, MOST_ROWS = 200, 200  # rows of Z; of a table of numbers
 EXPLAINED = {
     "sparse": "Most rows use a few factors, and many factors are rare.",
     "dense": "Most rows use every factor.",
@@ -59,22 +59,20 @@ def laboratory() -> None:
             "noise_sd": number("Noise, sd", "noise_sd", 0.1, step=0.05, format="%.3f"),
             "seed": number("Draw", "seed", 0),
         }
-    try:
-        truth = kept(f"lab-{design}-{chosen}", lambda: drawn(design, chosen))
-    except InputError as error:
-        st.error(markdown(str(error)))
+    truth = kit.tried(f"lab-{design}-{chosen}", lambda: drawn(design, chosen), st.error)
+    if truth is None:
         return
     n_rows, K = truth.Z.shape
     title = f"Z, the first {min(MOST_SHOWN, n_rows)} of {counted(n_rows, 'row')}"
     chart(indicators({title: truth.Z[:MOST_SHOWN]}), "lab_z")
     facts = described(design, truth.Z)
     signal = np.square((truth.X * truth.Z) @ truth.W.T).mean()
-    numbers_shown = [
+    told = [
         (f"{facts['per_row']:.1f} of {K}", f"factors per row, sd {facts['per_row_sd']:.1f}"),
         (f"{facts['different_sets']:,}", "different choices of factors"),
         (f"{signal / truth.noise_sd**2:,.0f} ×", "signal over noise, variances"),
     ]
-    st.html(numbers(numbers_shown))
+    st.html(numbers(told))
 
     def open_data() -> None:
         state.open_dataset(services.datasets().put(dataset_of(design, chosen)))
@@ -152,9 +150,6 @@ def _drawn(study: Study, kept: Stored) -> tuple[Figures, go.Figure]:
 def _job_of(study: Study, options: Options) -> tuple[str, str, Options]:
     key = study.id(options)
     return "study", key, {"study": study.name, "options": options, "key": key}
-
-
-MOST_ROWS = 200
 
 
 @st.dialog("Why?", width="large")
@@ -335,12 +330,6 @@ def _whitening_choices(dataset: Dataset) -> Options | None:
     if not components:
         st.caption("Choose at least one K.")
         return None
-    return WHITENING.options(
-        "default",
-        data=digest,
-        label=label,
-        components=sorted(components),
-        folds=FOLDS,
-        folds_done=FOLDS,
-        epochs=FEW_EPOCHS if dataset.n_rows >= LARGE else MANY_EPOCHS,
-    )
+    epochs = FEW_EPOCHS if dataset.n_rows >= LARGE else MANY_EPOCHS
+    asked = {"data": digest, "label": label, "components": sorted(components), "epochs": epochs}
+    return WHITENING.options("default", **asked, folds=FOLDS, folds_done=FOLDS)

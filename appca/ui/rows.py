@@ -6,17 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
+from appca.analysis import rows as described
 from appca.analysis.components import name_of, own_name, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.new_rows import NewRowsVerdict
-from appca.analysis.rows import (
-    RowParts,
-    alternatives,
-    near_in_data,
-    near_in_subspace,
-    parts,
-    size_probabilities,
-)
 from appca.canvas import sheets
 from appca.data.dataset import Dataset
 from appca.ordered import curves
@@ -38,12 +31,9 @@ def is_dark() -> bool:
     return bool(st.context.theme.type == "dark")
 
 
-_is_ink = by_key(64)(sheets.is_ink)
-
-
 def is_ink(dataset: Dataset) -> bool:
     """Whether rows are images of bright strokes on black."""
-    return _is_ink(dataset.digest, dataset)
+    return kept(f"ink-{dataset.digest}", lambda: sheets.is_ink(dataset))
 
 
 def _tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
@@ -177,7 +167,7 @@ DOUBTFUL, CERTAIN = 0.5, 0.9
 def body(dataset: Dataset, shown: fits.Shown) -> None:
     """Draw the single selected row, or the row found last."""
     row, fitted = _choose(dataset), shown.fitted
-    pieces = parts(dataset, fitted, row)
+    pieces = described.parts(dataset, fitted, row)
     y = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))[0].astype(float)
     st.html(_heading(dataset, shown, row, y))
     st.caption("How it is built")
@@ -190,12 +180,13 @@ def body(dataset: Dataset, shown: fits.Shown) -> None:
     st.caption(f"Mean squared error {number(error)}, {than}.")
 
     def probable() -> str:
-        sets = alternatives(fitted, y, OTHERS + 1)
+        sets = described.alternatives(fitted, y, OTHERS + 1)
         return ", ".join(f"{title(S)} {percent(p)}" for S, p in sets) if sets[1:] else ""
 
     if said := kept_of_row(f"sets-{shown.key}-{row}", probable):
         st.caption(f"How probable each panel is: {said}")
-    within, around = near_in_subspace(fitted, row, NEAREST), near_rows(dataset, shown, row)
+    within = described.near_in_subspace(fitted, row, NEAREST)
+    around = near_rows(dataset, shown, row)
     _neighbours(dataset, within, "Nearest in this panel", "panel")
     _neighbours(dataset, around, "Nearest in the data", "data")
     near = np.array([row, *within, *around])
@@ -206,7 +197,7 @@ def body(dataset: Dataset, shown: fits.Shown) -> None:
         controls.leave_out_button("Leave out", dataset, near[:1], why, "point_leave_out")
 
 
-def equation(fitted: FittedRun, pieces: RowParts) -> str:
+def equation(fitted: FittedRun, pieces: described.RowParts) -> str:
     """Return a row as a sum in words: "average + 3.1 × component 2 − 1.9 × component 5"."""
     text = "average"
     for k, score in zip(pieces.components, pieces.scores, strict=True):
@@ -226,7 +217,7 @@ def _heading(dataset: Dataset, shown: fits.Shown, row: int, y: np.ndarray) -> st
     lines += tag("div", words(f"{label}in {f'panel {title(used)}' if used else 'no panel'}"))
     if fitted.size_probabilities is not None:
         key = f"sizes-{shown.key}-{row}"
-        sizes = kept_of_row(key, lambda: size_probabilities(fitted, y))
+        sizes = kept_of_row(key, lambda: described.size_probabilities(fitted, y))
         chance = f"probability {percent(float(sizes[len(used)]))}"
         lines += tag("div", words(f"uses {counted(len(used), 'component')}, {chance}"))
     sure = float(fitted.membership[row])
@@ -263,7 +254,7 @@ def opposed(dataset: Dataset, two: dict[str, np.ndarray]) -> str:
     return tag("div", curve(dataset, two, named=True) + difference, "ca-curves")
 
 
-def _built(dataset: Dataset, pieces: RowParts) -> str:
+def _built(dataset: Dataset, pieces: described.RowParts) -> str:
     shape = dataset.image_shape
     if dataset.is_ordered:
         return opposed(dataset, {"measured": pieces.original, "rebuilt": pieces.reconstruction})
@@ -288,7 +279,7 @@ def near_rows(dataset: Dataset, shown: fits.Shown, row: int) -> np.ndarray:
     """Return the rows nearest to a row in the preprocessed data."""
     key = f"near-{dataset.digest}-{shown.config.preprocessing}-{row}"
     of = dataset.X, shown.fitted.preprocessing, row, NEAREST
-    return kept_of_row(key, lambda: near_in_data(*of))
+    return kept_of_row(key, lambda: described.near_in_data(*of))
 
 
 def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) -> None:
@@ -309,6 +300,7 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
                 press(name, f"look-{where}-{row}", _show, dataset, row, **look)
 
 
+Images = dict[str, list[str]]  # by column: the sources of <img>
 MOST_LISTED = 100
 HEIGHT = 400
 
@@ -332,16 +324,12 @@ def draw(
     ticked = event["selection"]["rows"]
     row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
     st.subheader(f"{markdown(str(dataset.ids[row]))}, taken apart", anchor=False)
-    st.html(_built(dataset, parts(dataset, fitted, row)))
+    st.html(_built(dataset, described.parts(dataset, fitted, row)))
     return row
 
 
 def table_of(
-    dataset: Dataset,
-    fitted: FittedRun,
-    verdict: NewRowsVerdict,
-    rows: np.ndarray,
-    images: dict[str, list[str]],
+    dataset: Dataset, fitted: FittedRun, verdict: NewRowsVerdict, rows: np.ndarray, images: Images
 ) -> "pd.DataFrame":
     """Return facts about rows as a table; `images` are additional columns."""
     import pandas as pd
@@ -361,7 +349,7 @@ def table_of(
 
 
 @by_key(16)
-def _images(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> dict[str, list[str]]:
+def _images(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> Images:
     if dataset.image_shape is None:
         return {}
     W, scores = (of.astype(np.float64) for of in (fitted.components, fitted.scores[rows]))

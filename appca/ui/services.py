@@ -62,12 +62,6 @@ def jobs() -> Jobs:
     return _of(str(home())).jobs
 
 
-def cookie(name: str) -> str:
-    """Return a browser cookie; an empty text if it is missing."""
-    value = st.context.cookies.get(name)
-    return value if isinstance(value, str) else ""  # a mock in AppTest since Python 3.12
-
-
 def dataset(digest: str) -> Dataset:
     """Open a stored data set; its matrix stays on disk."""
     folder = datasets().folder / digest

@@ -26,9 +26,6 @@ VALUES = {"none": "As they are", **{name: capital(x.title) for name, x in PREPAR
 PLACES = 10
 
 
-_proposed = services.by_key(16)(proposed)
-
-
 def preprocessing(dataset: Dataset) -> None:
     """Draw the settings of the preprocessing."""
     options = Preprocessing.from_dict(state.config().preprocessing)
@@ -58,7 +55,7 @@ def preprocessing(dataset: Dataset) -> None:
     if dataset.image_shape is None and not dataset.is_recording:
         values = "Counts, spectra and long tails fit better after the preparation usual in a field."
         st.selectbox("Values", VALUES, **look("prepare", values, format_func=VALUES.__getitem__))
-        name, why = _proposed(dataset.digest, dataset)
+        name, why = services.kept(f"proposed-{dataset.digest}", lambda: proposed(dataset))
         if name and options.prepare == "none":
             st.caption(why)
             label = f"Use {PREPARATIONS[name].title}"
@@ -310,11 +307,8 @@ def _model_settings() -> None:
     st.caption(model.about)
     has_l = "n_active" in model.choices
     names = [name for name in FIELDS if name in now.parameters and (name != "n_active" or has_l)]
-    for title, part in (
-        ("", set(names) - FURTHER - PRIORS),
-        ("Further settings", FURTHER),
-        ("Priors", PRIORS),
-    ):
+    parts = {"": set(names) - FURTHER - PRIORS, "Further settings": FURTHER, "Priors": PRIORS}
+    for title, part in parts.items():
         there = [name for name in names if name in part]
         if there:
             with st.expander(title) if title else st.container():

@@ -31,7 +31,7 @@ FIRST_DATA = "digits"
 LAST_COOKIE = "appca_last"
 LAST_NAMES = {"data", "run", "k", "l"}
 LONGEST_COOKIE = 400
-
+REMEMBERED = 256  # number of selections by token, 9 kB each for 70,000 rows
 
 # Names in `st.session_state`; other files must not spell them out.
 KEYS = StrEnum(
@@ -60,15 +60,13 @@ def current_dataset() -> Dataset:
 
 
 def begin() -> bool:
-    """Resolve the address once per session; return whether this call did.
-
-    An address without parameters opens this browser's last work, or the digits.
-    """
+    """Open the address's, the last or the first data, once per session; return whether done."""
     if KEYS.config in st.session_state:
         return False
     address = dict(st.query_params)
     st.session_state[KEYS.awaited] = address.get("job")
-    text = unquote(services.cookie(LAST_COOKIE)[:LONGEST_COOKIE])  # set by static/frame.js
+    cookie = st.context.cookies.get(LAST_COOKIE)  # set by static/frame.js; AppTest has a mock
+    text = unquote(cookie[:LONGEST_COOKIE]) if isinstance(cookie, str) else ""
     last = {name: value for name, value in parse_qsl(text) if name in LAST_NAMES}
     last = {} if LAST_NAMES & set(address) else last
     if not (_resolve(address) or _resolve(last)):
@@ -153,10 +151,7 @@ def set_parameters(**changes: object) -> None:
 
 
 def with_parameters(**changes: object) -> RunConfig:
-    """Return the configuration with other parameters, with K and L within the data's limits.
-
-    An L above K raises K.
-    """
+    """Return the configuration with other parameters, within limits; an L above K raises K."""
     old = config()
     wanted = {**old.parameters, **changes}
     if isinstance(changes.get("n_active"), int):
@@ -256,9 +251,6 @@ def left_out(dataset: Dataset) -> dict[str, Any]:
 def _move_to(digest: str) -> None:
     other = services.dataset(digest)  # raises before anything has changed
     _set(fitting_limits(config().to_be_fitted(dataset=digest), other))
-
-
-REMEMBERED = 256  # number of selections by token, 9 kB each for 70,000 rows
 
 
 def get(dataset: Dataset) -> np.ndarray:
@@ -384,8 +376,6 @@ def _turn() -> AbstractContextManager[bool]:
 
 
 MOST_STEPS = 100
-
-
 Change = tuple[Callable[[], object], Callable[[], object]]
 
 
@@ -512,10 +502,7 @@ def flip(run: Run | None, component: int) -> None:
 
 
 def rename_class(digest: str, said: str) -> None:
-    """Rename a class; an empty text restores the original name.
-
-    `said` is JSON of the label, the old name, and the new one.
-    """
+    """Rename a class by JSON of label, old and new name; an empty one restores the original."""
     try:
         label, before, now = msgspec.json.decode(said, type=tuple[str, str, str])
     except msgspec.DecodeError:  # not from appca's script

@@ -21,7 +21,7 @@ from appca.data.readers import arrays
 from appca.data.readers.arrays import Hdf5, Item, build, of_type, values_of
 from appca.data.readers.intake import Beside, Upload
 from appca.frames import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
-from appca.words import InputError, refuse_if, shortened, unknown
+from appca.words import refuse_if, shortened, unknown
 
 _PLACES = ("layers", "obsm")  # groups with matrices whose rows are those of X
 _OTHER = {"raw": "before filtering"}
@@ -53,9 +53,8 @@ class ZarrStore:
             nodes = {path: n for path, n in self._nodes.items() if isinstance(n, zarr.Array)}
             for path, node in nodes.items():
                 steps = (*node.filters, *node.compressors)
-                if any(getattr(step, "codec_id", "") == "pickle" for step in steps):
-                    msg = f"“{upload.name}” holds pickled objects, which may run; write it without."
-                    raise InputError(msg)
+                msg = f"“{upload.name}” holds pickled objects, which may run; write it without."
+                refuse_if(any(getattr(step, "codec_id", "") == "pickle" for step in steps), msg)
                 dtype = np.dtype("U1") if node.dtype.kind in "OTU" else node.dtype
                 if dtype.kind in "buifU":
                     self.items[path] = Item(node.shape, dtype, partial(self._load, path, node))

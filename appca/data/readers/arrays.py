@@ -28,6 +28,7 @@ _ID_NAMES = ("ids", "id")
 _FEW_NAMES = 4  # few different texts are classes even if there are few rows
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")
 _LABEL_NAMES = "label_names"
+_IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _NO_NPY = "is not an NPY file; save it with numpy.save"
 _SPARSE = {"format", "shape"}  # arrays in every file of `scipy.sparse.save_npz`
 GENES = "Gene Expression"
@@ -134,9 +135,8 @@ def check_array(
     else:
         itemsize = max(4, kept_type(dtype).itemsize)  # uint8 is converted to float32 for fitting
         uploads.check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits, remedy)
-        return
-    msg = f"“{name}” {why}."
-    raise InputError(msg)
+        why = ""
+    refuse_if(why, f"“{name}” {why}.")
 
 
 def native(values: np.ndarray) -> np.ndarray:
@@ -364,19 +364,16 @@ def _from_npz(inner: Upload, archive: zipfile.ZipFile, member: zipfile.ZipInfo) 
         return inner.texts(inner.name, values) if values.dtype.kind == "U" else values
 
 
-_IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-
-
 def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read images, and their labels from a file with one number per image."""
     titles = [shortened(name, uploads.LONGEST_NAME) for name, _ in files]
     arrays = [(name, _idx(*named, limits)) for name, named in zip(titles, files, strict=True)]
     *columns, (name, images) = sorted(arrays, key=lambda array: array[1].ndim)
     refuse_if(images.ndim == 1, f"“{name}” holds labels alone; give the file of images with it.")
-    if len(columns) > 1 or any(values.shape != images.shape[:1] for _, values in columns):
-        sizes = [f"“{title}” ({sides_of(values.shape)})" for title, values in arrays]
-        msg = f"{', '.join(sizes)} are no images and their labels; give one file of each."
-        raise InputError(msg)
+    sizes = [f"“{title}” ({sides_of(values.shape)})" for title, values in arrays]
+    msg = f"{', '.join(sizes)} are no images and their labels; give one file of each."
+    unlike = any(values.shape != images.shape[:1] for _, values in columns)
+    refuse_if(len(columns) > 1 or unlike, msg)
     labels = [values.astype(values.dtype.newbyteorder("=")) for _, values in columns]
     named = Beside(None, dict(zip(["class"], labels, strict=False)))
     upload = Upload(name, limits)

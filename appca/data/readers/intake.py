@@ -19,6 +19,8 @@ from appca.words import InputError, counted, is_text, refuse_if, shortened, unkn
 if TYPE_CHECKING:
     import pandas as pd
 
+MISSING_CHOICES = ("refuse", "model", "mean", "drop")
+_MOST_NUMBERED = 1000  # maximum number of unnamed columns that a report lists
 FileReport = dict[str, Any]  # findings in a file, with remedies
 GAPS = frozenset(  # texts for missing values among numbers, in lower case
     ["", "na", "n/a", "#n/a", "<na>", "n.a.", "null", "none", "nan", "nil", "?", "-", "--", "—"]
@@ -236,10 +238,6 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
                 break
             far.setdefault(j, {})[value] = count
     return far
-
-
-MISSING_CHOICES = ("refuse", "model", "mean", "drop")
-_MOST_NUMBERED = 1000  # maximum number of unnamed columns that a report lists
 
 
 @dataclass(frozen=True)

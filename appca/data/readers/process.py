@@ -36,6 +36,7 @@ _HERE = "appca.data.readers.process"
 _LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # slow to import
 _LARGEST = 400 << 20  # bytes of memory in use above which a process is replaced
 Result = TypeVar("Result")
+Sets = dict[str, list[str]]
 
 
 def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> Dataset:
@@ -68,10 +69,8 @@ def work_apart(
             )
             place = Path(ends.enter_context(made))
             for i, (name, file) in enumerate(files):
-                with (
-                    uploads.file_stream(name, file, limits) as stream,
-                    (place / str(i)).open("wb") as out,
-                ):
+                copy = place / str(i)
+                with uploads.file_stream(name, file, limits) as stream, copy.open("wb") as out:
                     out.writelines(uploads.chunks_of(stream))
         request = {
             "task": task,
@@ -185,9 +184,6 @@ def read_into(files: Files, place: Path, limits: ReadLimits, **options: Any) -> 
         np.save(place / f"{name}.npy", values, allow_pickle=False)
     gaps = dataset.missing is not None
     return {**dataset.about(), "least_rows": dataset.least_rows, "gaps": gaps}
-
-
-Sets = dict[str, list[str]]
 
 
 def read_sets_apart(name: str, file: File, scratch: Path, space: Mapping[str, Any]) -> Sets:
