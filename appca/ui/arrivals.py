@@ -464,7 +464,8 @@ def _keys() -> dict[str, str]:
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}
 # formats whose files may have missing cells
-WITH_GAPS = frozenset("csv sheet parquet arff json npy npz mat hdf5 idx h5ad mtx zarr".split())
+WITH_GAPS = {"csv", "sheet", "parquet", "arff", "json", "npy", "npz", "mat", "hdf5", "idx"}
+WITH_GAPS |= {"h5ad", "mtx", "zarr"}
 HEAD_ROWS = 9
 
 
