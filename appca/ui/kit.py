@@ -184,7 +184,8 @@ def first_of_page(total: int, size: int, key: str) -> int:
     if pages < 2:
         return 0
     width = 120 + 48 * min(pages, 7)
-    st.session_state[key] = min(st.session_state.get(key, 1), pages)
+    if st.session_state.get(key, 1) > pages:
+        st.session_state[key] = pages
     return (st.pagination(pages, key=key, persist_state="session", width=width) - 1) * size
 
 
