@@ -171,7 +171,7 @@ def body(dataset: Dataset, shown: fits.Shown) -> None:
     y = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))[0].astype(float)
     st.html(_heading(dataset, shown, row, y))
     st.caption("How it is built")
-    st.html(_built(dataset, pieces))
+    st.html(_built(dataset, pieces, row))
     st.markdown(equation(fitted, pieces))
     error = float(fitted.error[row])
     above, below = float(np.mean(fitted.error > error)), float(np.mean(fitted.error < error))
@@ -254,17 +254,19 @@ def opposed(dataset: Dataset, two: dict[str, np.ndarray]) -> str:
     return tag("div", curve(dataset, two, named=True) + difference, "ca-curves")
 
 
-def _built(dataset: Dataset, pieces: described.RowParts) -> str:
+def _built(dataset: Dataset, pieces: described.RowParts, row: int) -> str:
     shape = dataset.image_shape
     if dataset.is_ordered:
         return opposed(dataset, {"measured": pieces.original, "rebuilt": pieces.reconstruction})
     if shape is None:
         spread = kept(f"spread-{dataset.digest}", lambda: dataset.X.std(axis=0, dtype=np.float64))
         far = np.abs(pieces.original - pieces.average) / np.where(spread > 0, spread, 1.0)
-        sides = np.column_stack([pieces.original, pieces.reconstruction])
-        farthest = np.argsort(-far, kind="stable")[:FEATURES].tolist()
-        lines = ([dataset.column_names[j], *map(number, sides[j].tolist())] for j in farthest)
-        return table(("", "value", "rebuilt"), lines)
+        gap = np.zeros(len(far), bool) if dataset.missing is None else dataset.missing[row]
+        farthest = np.argsort(np.where(gap, 0, -far), kind="stable")[:FEATURES]
+        known = ["missing" if gap[j] else number(pieces.original[j]) for j in farthest]
+        rebuilt = map(number, pieces.reconstruction[farthest])
+        names = [dataset.column_names[j] for j in farthest]
+        return table(("", "value", "rebuilt"), zip(names, known, rebuilt, strict=True))
     grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
     grey = on_page(dataset, grey)
     limit = max((float(np.abs(pixels_of(term, shape)).max()) for term in pieces.terms), default=1.0)
@@ -324,7 +326,7 @@ def draw(
     ticked = event["selection"]["rows"]
     row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
     st.subheader(f"{markdown(str(dataset.ids[row]))}, taken apart", anchor=False)
-    st.html(_built(dataset, described.parts(dataset, fitted, row)))
+    st.html(_built(dataset, described.parts(dataset, fitted, row), row))
     return row
 
 

@@ -202,8 +202,12 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
         healthy(go(app, "groups/unusual").button(key=key).click().run())
         assert f"{count} of 1,797 rows selected" in told(healthy(go(app, "groups/differences")))
     wine = load("wine")
-    bare = Dataset("bare", wine.X, wine.ids)
+    gaps = np.zeros((wine.n_rows, 7), dtype=bool)
+    gaps[20:, 0] = True
+    bare = Dataset("bare", wine.X[:, :7], wine.ids, missing=gaps)
     app = start("groups/differences", data=bare)
     app = healthy(app.toggle(key="similar_rows").set_value(True).run())
     assert "groups of similar rows" in told(app)
-    assert "rebuilt" in html(healthy(go(app, "groups/unusual"))), "the worst row is taken apart"
+    apart = html(healthy(go(app, "groups/unusual")))
+    assert "rebuilt" in apart, "the worst row is taken apart"
+    assert apart.count("missing</td>") == 1, "and a gap is no value"
