@@ -370,7 +370,9 @@ def anywhere() -> DroppedFiles | None:
 
 
 def judged(kind: str | None, data: Dataset) -> list[Judged]:
-    """Return image shapes that suit rows of values, most plausible first."""
+    """Return image shapes that suit rows of values, most plausible first; none of words."""
+    if not all(any(map(str.isdigit, name)) for name in data.feature_names or ()):
+        return []
     key = f"shapes-{data.digest} {kind}"
     return services.kept(key, lambda: likely_shapes(data.X, kind == "mat"))
 
