@@ -19,17 +19,22 @@ from appca.words import InputError, counted, is_text, percent, refuse_if, shorte
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with this word
-MOST_LEFT_OUT = 1_000
+MOST_LEFT_OUT, MOST_UNEVEN = 1_000, 3  # ids of rows; steps of an axis over their median
 
 
 def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
     """Whether the columns of rows (N, D) are ordered, such as wavelengths or times.
 
-    Names, if present, must contain ascending or descending numbers, such as “400 nm”. Neighbouring
-    columns must differ by less than half as much as random pairs, and rows must not be image-like.
+    Names, if present, must contain ascending or descending numbers, such as “400 nm”. Numbers in
+    similar steps that do not merely count, such as 428.5, suffice. Else neighbouring columns must
+    differ by less than half as much as random pairs, and rows must not be image-like.
     """
-    if (names is not None and numbered(names) is None) or X.shape[1] < 12:
+    axis = numbered(names) if names is not None else None
+    if (names is not None and axis is None) or X.shape[1] < 12:
         return False
+    steps = np.abs(np.diff(axis[0])) if axis and not axis[1] and axis[0][0] not in {0, 1} else None
+    if steps is not None and steps.max() <= MOST_UNEVEN * np.median(steps):
+        return True
     some = np.asarray(X[:: max(1, len(X) // 48)], np.float64)
     mixed = some[:, np.random.default_rng(0).permutation(X.shape[1])]
     near, any_two = (float(np.abs(np.diff(rows, axis=1)).mean()) for rows in (some, mixed))

@@ -292,6 +292,13 @@ TEXT = {
         "sex,a,b\n" + rows("1,{h},3.{i}", 5) + "\n" + rows("2,{h},4.{i}", 5),
         facts={"Features that may be labels": "sex (2 values)"},
     ),
+    "beside a spectrum named by its axis, a number is a label": Case(
+        f"hours,{','.join(f'{400.5 + 2 * j}' for j in range(12))}\n"
+        + "\n".join(
+            f"{h}," + ",".join(f"{h * (j % 5 + 1)}" for j in range(12)) for h in (2.5, 1.5, 4.5)
+        ),
+        labels={"hours": [2.5, 1.5, 4.5]},
+    ),
     "items of one range are no labels, other columns beside them are": Case(
         "a,b,c,d,e,sex,school,age\n"
         + "\n".join(

@@ -310,7 +310,11 @@ def test_numbers_in_names_tell_the_order_and_else_smoothness(name, is_ordered):
     assert curve_data().is_ordered
     assert picture_shape(curve_data()) == (61,)
     rng = np.random.default_rng(0)
-    assert not follow_each_other(rng.normal(size=(80, 64)), None)
+    rough = rng.normal(size=(80, 64))
+    assert not follow_each_other(rough, None)
+    assert follow_each_other(rough, [f"{428 + 1.5 * j}" for j in range(64)]), "wavenumbers"
+    for names in (range(64), range(1, 65), [j**3 + 2 for j in range(64)]):  # counts and ids
+        assert not follow_each_other(rough, list(map(str, names)))
     assert not follow_each_other(digits().reshape(200, -1), None)
     curves = np.cumsum(rng.normal(size=(80, 64)), axis=1)
     assert follow_each_other(curves, None)

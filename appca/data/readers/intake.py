@@ -14,6 +14,7 @@ import numpy as np
 from appca.data.dataset import Dataset, NumberedNames, are_bytes, duplicate_rows
 from appca.data.files import ReadLimits, check_matrix, few, note
 from appca.frames import unique
+from appca.ordered import numbered
 from appca.words import InputError, counted, is_text, refuse_if, shortened, unknown
 
 if TYPE_CHECKING:
@@ -632,10 +633,14 @@ def guess_roles(
         if roles[name] == "ignored":
             left_out[name] = reason
     is_short = len(_with(roles, "feature")) < 2
-    is_pair = {"x", "y"} <= {name.lower() for name in names}  # coordinates, so y is not a class
+    y = {"y", "Y"} if {"x", "y"} <= {name.lower() for name in names} else set()  # coordinates
     for name in numbers - {*chosen}:
-        if roles[name] == "label" and (is_short or (is_pair and name.lower() == "y")):
+        if roles[name] == "label" and (is_short or name in y):
             roles[name] = "feature"
+    features = _with(roles, "feature")
+    axis = [name for name in features if (found := numbered([name])) and not found[1]]
+    if len(axis) >= 12 and numbered(axis) and len(features) < 1.25 * len(axis):
+        roles |= dict.fromkeys({*features} - {*axis, *chosen}, "label")  # beside spectra or series
     return roles, left_out
 
 
@@ -689,8 +694,7 @@ def likely_labels(
 ) -> dict[str, int]:
     """Map features that may be labels to their number of distinct integers.
 
-    At least 5 columns of one range, such as items of a questionnaire, belong together. Others may
-    be labels if few, with 2 to 30 values each in 3 rows, or if most features are such items.
+    Five columns of one range are items of a questionnaire; a few others beside them may be labels.
     """
     features = [each for each in columns if roles[each.name] == "feature"]
     narrow = [each for each in features if each.whole and 1 <= each.span < FEW]
