@@ -263,10 +263,10 @@ def _built(dataset: Dataset, pieces: described.RowParts, row: int) -> str:
         far = np.abs(pieces.original - pieces.average) / np.where(spread > 0, spread, 1.0)
         gap = np.zeros(len(far), bool) if dataset.missing is None else dataset.missing[row]
         farthest = np.argsort(np.where(gap, 0, -far), kind="stable")[:FEATURES]
-        known = ["missing" if gap[j] else number(pieces.original[j]) for j in farthest]
+        measured = ["missing" if gap[j] else number(pieces.original[j]) for j in farthest]
         rebuilt = map(number, pieces.reconstruction[farthest])
         names = [dataset.column_names[j] for j in farthest]
-        return table(("", "value", "rebuilt"), zip(names, known, rebuilt, strict=True))
+        return table(("", "value", "rebuilt"), zip(names, measured, rebuilt, strict=True))
     grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
     grey = on_page(dataset, grey)
     limit = max((float(np.abs(pixels_of(term, shape)).max()) for term in pieces.terms), default=1.0)

@@ -638,7 +638,7 @@ def guess_roles(
         if roles[name] == "label" and (is_short or name in y):
             roles[name] = "feature"
     features = _with(roles, "feature")
-    axis = [name for name in features if (found := numbered([name])) and not found[1]]
+    axis = [name for name in features if (value := numbered([name])) and not value[1]]
     if len(axis) >= 12 and numbered(axis) and len(features) < 1.25 * len(axis):
         roles |= dict.fromkeys({*features} - {*axis, *chosen}, "label")  # beside spectra or series
     return roles, left_out
