@@ -75,7 +75,7 @@ def with_classes(
     Also return the names of those that are labels although they have numbers, and how rows were
     matched.
 
-    Rows are matched by a column of the same name with the same, all different values, which stays
+    Rows are matched by a column of the same name with the same, all distinct values, which stays
     once; without one, by their place. The text is empty if the columns do not belong to the table:
     at least one of them must have texts or repeated values.
     """
@@ -454,7 +454,7 @@ def distinct_names(names: Any) -> np.ndarray:
 def labels_of(obs: "pd.DataFrame") -> dict[str, np.ndarray]:
     """Return the columns (N,) for colouring rows; categories come before numbers.
 
-    Text columns with more than 1,000 different values, such as barcodes, are left out.
+    Text columns with more than 1,000 distinct values, such as barcodes, are left out.
     """
     import pandas as pd
 

@@ -282,7 +282,7 @@ def plot_subspaces(
     Raises
     ------
     InputError
-        When the parts are inconsistent.
+        If the parts are inconsistent.
     """
     return _drawn(model, X, y, images, by, {}, dark=dark)
 

@@ -97,7 +97,7 @@ def save_html(  # noqa: PLR0913 - what a page holds, by keyword
     Raises
     ------
     InputError
-        When the parts are inconsistent, no pair has L <= K, or the file cannot be written.
+        If the parts are inconsistent, no pair has L <= K, or the file cannot be written.
     """
     rows = rows_of(X, labels, images)
     views = {name: map_of(name, xy, rows.dataset) for name, xy in (maps or {}).items()}

@@ -250,7 +250,7 @@ def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be abse
     Raises
     ------
     InputError
-        When the parts are inconsistent.
+        If the parts are inconsistent.
     """
     if (model is None) == (codes is None):
         msg = "explore shows a fitted model or codes; give one of them, and not both."

@@ -74,7 +74,7 @@ def open_app(path: str | os.PathLike[str]) -> AppLink:
     Raises
     ------
     InputError
-        When the file cannot be read, or the notebook has no Jupyter server.
+        If the file cannot be read, or the notebook has no Jupyter server.
     """
     base = _base_url()
     parser = argparse.ArgumentParser()

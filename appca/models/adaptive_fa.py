@@ -50,7 +50,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
         min(N - 1, D), "ica" is replaced by "dictionary". "auto" is "ica"; with few supports it
         screens "ica", "pca" and up to 24 random starts on at most 2,500 rows, or 400 per factor.
     allocation : {"auto", "exact", "best"}
-        "exact": the E step sums over all supports, and EM maximises the likelihood. "best": each
+        "exact": the E step sums over all supports, and EM maximizes the likelihood. "best": each
         row has its best one (classification EM), for log p(Y, Z) (the paper). "auto" is exact up
         to 256 supports.
     loading_variance : float or None

@@ -263,7 +263,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
         "learned" replaces sigma2 and tau2 by sigma2 u_n and tau2 u_n in row n, with u_n one of
         ten values from 0.1 to 10 whose probabilities are learned.
     inference : {"em", "gibbs", "hard"}
-        "em" maximises the likelihood. "gibbs" samples the posterior, starting from EM; not with
+        "em" maximizes the likelihood. "gibbs" samples the posterior, starting from EM; not with
         noise="feature". "hard" assigns each row to its best support (classification EM).
     init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
         Principal directions as they are ("pca"), rotated by quartimax, annealed, to independent

@@ -504,7 +504,7 @@ def _latent(sums: SubspaceStatistics, state: SubspaceState, settings: EMSettings
 
 
 def probabilities(counts: Array) -> Array:
-    """Normalise counts of scales or sizes; none has probability 0."""
+    """Normalize counts of scales or sizes; none has probability 0."""
     p = np.maximum(counts / counts.sum(), LEAST_PROBABILITY)
     return np.asarray(p / p.sum())
 

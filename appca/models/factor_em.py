@@ -5,8 +5,8 @@ The paper's algorithm 1, corrected:
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
     z_n uniform over the L-subsets of 1..K;  W is any D x K matrix,  mu = origin - W shift
 
-With few supports EM sums over all of them and maximises the likelihood, with many it gives each row
-one (classification EM) and maximises log p(Y, Z), the paper's objective.
+With few supports EM sums over all of them and maximizes the likelihood, with many it gives each row
+one (classification EM) and maximizes log p(Y, Z), the paper's objective.
 """
 
 import math

@@ -463,7 +463,7 @@ def climb(p: int, first: float, last: float, model: Any, of: Walkers, w: RowStat
 
 @bare_kernel
 def weigh(log_weight: Any, weight: Any) -> tuple[float, float]:
-    """Write normalised weights (n,); give their effective number and log mean."""
+    """Write normalized weights (n,); give their effective number and log mean."""
     high, total, squares = largest(log_weight, len(log_weight)), 0.0, 0.0
     for p in range(len(weight)):
         weight[p] = np.exp(log_weight[p] - high)

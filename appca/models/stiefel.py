@@ -61,7 +61,7 @@ def upright(W: NDArray[Any]) -> NDArray[Any]:
 
 
 def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
-    """Maximise tr(W'A) over W (D, K) by Pymanopt's conjugate gradients, as in appendix C."""
+    """Maximize tr(W'A) over W (D, K) by Pymanopt's conjugate gradients, as in appendix C."""
     before = np.random.get_state()  # noqa: NPY002 - the first import brings backends that seed it
     with naming_extra():
         import pymanopt
@@ -95,7 +95,7 @@ def random(rng: Generator, n_rows: int, n_columns: int) -> Floats:
 def draw(rng: Generator, F: ArrayLike, W: ArrayLike) -> Floats:
     """Make a sweep over columns of W and then pairs, which leaves exp(tr F'W) invariant."""
     F = np.asfortranarray(_checked(F))
-    # Columns come first: each is orthogonalised again, so rounding does not add up over a chain.
+    # Columns come first: each is orthogonalized again, so rounding does not add up over a chain.
     return draw_pairs(rng, F, draw_columns(rng, F, np.asarray(W, dtype=np.float64)))
 
 

@@ -94,7 +94,7 @@ class ComponentNumbers:
     def adopt(self, run: Run, numbering: Numbering) -> None:
         """Store the original numbering of an imported run, unless it has one here.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if writing fails.
         """
         if _stored(run) is not None or (run.path / LABELS).exists():
             return
@@ -115,14 +115,14 @@ class ComponentNumbers:
     def rename(self, run: Run, component: int, name: str) -> Numbering:
         """Name a component, counted from 0, in all runs that have it; an empty text removes it.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if writing fails.
         """
         return self._change(run, component, name=" ".join(name.split())[:NAME_LENGTH])
 
     def flip(self, run: Run, component: int) -> Numbering:
         """Flip a component, counted from 0, and its scores in all runs that have it.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if writing fails.
         """
         return self._change(run, component)
 

@@ -247,7 +247,7 @@ def _read(folder: Path) -> Run:
 def changeable(run: Run, folder: Path) -> Run:
     """Return a writable run: a run in a shared home is copied first.
 
-    Raises InputError when the disk refuses.
+    Raises InputError if writing fails.
     """
     if not run.is_shared:
         return run

@@ -28,7 +28,7 @@ class JournalStore:
     def begin(self, name: str, config: dict[str, Any]) -> None:
         """Create a journal, or open it and remove damaged lines.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if writing fails.
         """
         folder = self.folder / name
         with storing("The result", self.folder):
@@ -46,7 +46,7 @@ class JournalStore:
     def append(self, name: str, record: Record) -> None:
         """Append a record: numbers, texts and None; numbers are restored to the last bit.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if writing fails.
         """
         line, place = line_of(json.dumps(record, allow_nan=False)), self.folder / name / RECORDS
         with storing("The result", self.folder), place.open("ab", buffering=0) as file:

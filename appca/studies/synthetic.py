@@ -105,7 +105,7 @@ def run_designs(options: Options, report: Report, processes: int = 1) -> Outcome
 
 
 def described(design: str, Z: np.ndarray) -> Row:
-    """Summarise how full an indicator matrix is, by row and by factor."""
+    """Summarize how full an indicator matrix is, by row and by factor."""
     row, factor = Z.sum(axis=1), Z.mean(axis=0)
     facts: Row = {"design": design, "per_row": float(row.mean()), "per_row_sd": float(row.std())}
     facts |= {"least_popular": float(factor.min()), "most_popular": float(factor.max())}

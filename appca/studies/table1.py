@@ -227,7 +227,7 @@ MEASURES = {
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Fit everything, on `processes` processes, and summarise."""
+    """Fit everything, on `processes` processes, and summarize."""
     for design in options["designs"]:
         if design not in DESIGNS:
             error = unknown("design", design, DESIGNS)
