@@ -15,15 +15,14 @@ from appca.processes import python_path
 from appca.storage import access_control
 from appca.words import InputError
 
-NAME = "appca"  # of the tile and of its path
+NAME = "appca"  # name of the tile and of its path
 HEADER = "X-Appca-Token"
 
 
 def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
-    """Return how jupyter-server-proxy starts appca: on a Unix socket, with its own token.
+    """Return the settings by which jupyter-server-proxy starts appca on a Unix socket.
 
-    Every server of a user has another token. Jupyter authenticates users, so appca accepts any
-    host name.
+    Every server has its own token. Jupyter authenticates users, so appca accepts any host name.
     """
     token = secrets.token_urlsafe(24)
     hosts = os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", "*")

@@ -1,8 +1,8 @@
 """Journals: folders with a file to which each result of a long computation is appended.
 
-A journal is a folder ``<home>/<kind>/<id>/`` with ``config.json``, the settings, and
-``records.txt``, one line per record. Every line has a checksum: a truncated or damaged line is
-ignored. There is no pickle.
+A journal is a folder ``<home>/<kind>/<id>/`` with the settings in ``config.json`` and one line per
+record in ``records.txt``, without pickle. Every line has a checksum, and truncated or damaged lines
+are ignored.
 """
 
 import json
@@ -20,7 +20,7 @@ Record = list[Any]  # numbers, texts and None
 
 
 class JournalStore:
-    """The journals of one kind, in a folder of this name in the home."""
+    """The journals of a kind, in the folder of this name in the home."""
 
     def __init__(self, home: Path, kind: str) -> None:
         self.folder = Path(home) / kind
