@@ -265,7 +265,7 @@ class IncompleteModel(NamedTuple):
     pairs: Array  # (D, P) products w_dk w_dl, k <= l
 
     def posterior(self, block: IncompleteBlock, members: Members | None = None) -> BlockPosterior:
-        """Give the posterior of a block; searches for supports start from `members`.
+        """Return the posterior of a block; searches for supports start from `members`.
 
         W_O'W_O = I - sum_{d missing} w_d w_d'
         W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d

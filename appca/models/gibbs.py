@@ -192,7 +192,7 @@ def sweep(
 
 
 def concentration(cross: CrossProducts, mu: Array, sigma2: float) -> Array:
-    """Give F (D, K) of the density exp(tr(F'W)): F = sum_n (y_n - mu)(x_n * z_n)' / sigma2."""
+    """Return F (D, K) of the density exp(tr(F'W)): F = sum_n (y_n - mu)(x_n * z_n)' / sigma2."""
     F = np.outer(cross.total, -mu).T  # columns next to each other, as draws of W want them
     F += cross.products
     F /= sigma2
@@ -269,7 +269,7 @@ def scan_free(rng: Generator, data: ChainData, seen: CachedState, *, births: boo
 
 
 def projected(seen: CachedState) -> tuple[Array, CollapsedModel]:
-    """Give c = W'(y - mu) / sigma2 (N, K) and A = W'W / sigma2."""
+    """Return c = W'(y - mu) / sigma2 (N, K) and A = W'W / sigma2."""
     state = seen.state
     return seen.P / state.sigma2, CollapsedModel(state.W.T @ state.W / state.sigma2, PRIOR)
 
@@ -334,7 +334,7 @@ def row_gains(seen: CachedState, indicators: IndicatorPrior) -> Array:
 
 
 def measure(data: ChainData, prior: Prior, indicators: IndicatorPrior, at: CachedState) -> Measures:
-    """Give the exact log-likelihood, X and if possible u and Z integrated out, and with priors."""
+    """Return exact measures with X, and if possible u and Z, integrated out."""
     state, bounded = at.state, indicators.log_density is None
     of_Z, of_W = log_priors(state, prior, indicators)
     if at.row is not None:

@@ -38,7 +38,7 @@ def pivot(T: Any, k: int, inside: bool) -> None:
 
 @kernel
 def increment(T: Any, k: int, inside: bool, tau2: float) -> float:
-    """Give log p(y | S with k) - log p(y | S without k), whether or not k is `inside` now."""
+    """Return log p(y | S with k) - log p(y | S without k), whether or not k is `inside` now."""
     s, r = T[k, k], T[k, len(T)]
     if inside:  # entries of the tableau without k
         s, r = -1.0 / s, -r / s
@@ -47,7 +47,7 @@ def increment(T: Any, k: int, inside: bool, tau2: float) -> float:
 
 @kernel
 def fill(T: Any, A: Any, beta: Any, z: Any, tau2: float) -> float:
-    """Set up the tableau of a row with columns z; give log p(y | z) - log p(y | nothing)."""
+    """Set up the tableau of a row with columns z; return log p(y | z) - log p(y | nothing)."""
     K, total = len(A), 0.0
     for i in range(K):
         for j in range(K):
@@ -265,13 +265,13 @@ def pick(weights: Any, uniform: float) -> int:
 
 @kernel
 def precision(G: Any, v: Any) -> Any:
-    """Give A = I/tau2 + W'W/sigma2 from G = W'W and v, the variances of noise and scores."""
+    """Return A = I/tau2 + W'W/sigma2 from G = W'W and v, the variances of noise and scores."""
     return G / v[0] + np.eye(len(G)) / v[1]
 
 
 @kernel
 def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Any) -> float:
-    """Give log p(y | S with columns V) - log p(y | S), V (kappa, D), y centred.
+    """Return log p(y | S with columns V) - log p(y | S), V (kappa, D), y centred.
 
     -1/2 log|tau2 s| + 1/2 r' inv(s) r with s (kappa, kappa) the Schur complement of V given S.
     """
@@ -290,7 +290,7 @@ def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Any) -> flo
 
 @reassociated
 def product(y: Any, mean: Any, w: Any) -> float:
-    """Give (y - mean)'w."""
+    """Return (y - mean)'w."""
     total = 0.0
     for d in range(len(w)):
         total += (y[d] - mean[d]) * w[d]
@@ -311,7 +311,7 @@ def place(Wt: Any, G: Any, rows: Any, k: int, w: Any) -> None:
 
 @kernel
 def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Any, Wt: Any) -> Any:
-    """Remove the singletons of a row; give the log acceptance ratio of V, and singletons (K,)."""
+    """Remove the singletons of a row; return the log acceptance ratio of V, and singletons (K,)."""
     singletons, before = (others == 0) & z, 0.0
     for k in range(len(z)):
         if singletons[k]:
@@ -369,7 +369,7 @@ def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
 
 @kernel
 def support_increments(Z: Any, G: Any, P: Any, v: Any) -> Any:
-    """Give log p(y | S) - log p(y | no column) for every row: the increments along S."""
+    """Return log p(y | S) - log p(y | no column) for every row: the increments along S."""
     N, K = Z.shape
     A, B, T, total = precision(G, v), P / v[0], np.empty((K, K + 1)), np.empty(N)
     for n in range(N):

@@ -138,7 +138,7 @@ NAMED["random rotation"] = turned  # (rng, rows, K, L) -> Start, all of them
 
 
 def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) -> Start:
-    """Give PPCA's loadings sqrt(lambda - sigma2) v times sqrt(K/L)."""
+    """Return PPCA's loadings sqrt(lambda - sigma2) v times sqrt(K/L)."""
     q, spare = len(lead.values), rows.n_features - len(lead.values)
     total = rows.total / rows.mass
     noise = (total - float(lead.values.sum())) / spare if spare else 0.0

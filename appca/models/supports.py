@@ -76,21 +76,21 @@ class RowSummary(NamedTuple):
 
 
 def indicators(members: Members, n_components: int) -> Mask:
-    """Give Z (n, K) of the members (n, L)."""
+    """Return Z (n, K) of the members (n, L)."""
     Z = np.zeros((len(members), n_components), dtype=bool)
     np.put_along_axis(Z, members, True, axis=1)
     return Z
 
 
 def members_of(Z: Mask) -> Members:
-    """Give the members (N, L), ascending, of rows Z (N, K) that use as many components each."""
+    """Return the members (N, L), ascending, of rows Z (N, K) that use as many components each."""
     return np.nonzero(Z)[1].reshape(len(Z), -1)
 
 
 def scores_given(
     c: Floats, Z: Mask, model: CollapsedModel, rng: Generator | None = None
 ) -> tuple[Floats, Floats]:
-    """Give the posterior means of x * z (n, K) given each row's support, or draws, and f(z) (n,).
+    """Return the posterior means of x * z (n, K) given each row's support, or draws, and f(z) (n,).
 
     With M = C C', x = inv(C') (inv(C) c_z + e), where e is standard normal if x is drawn by `rng`.
     """
@@ -361,7 +361,7 @@ class SupportsOfRows(NamedTuple):
         return self.every_set().H if self.exact else self.means(self.best()[0])
 
     def log_support(self, Z: Mask) -> Floats:
-        """Give f of one support per row, (n,)."""
+        """Return f of one support per row, (n,)."""
         if self.orthonormal:
             return np.asarray(self.alone[1].sum(axis=1, where=Z) + self.nothing)
         f = scores_given(self.c, Z, self.model)[1]
