@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from anndata import AnnData
 
-FEW_INTEGERS = 20  # maximum number of distinct integers that are classes
+FEW_INTEGERS = 20  # maximum number of distinct integers in a column of classes
 MOST_CLASSES = 200  # maximum number of classes of a column in tests
 FEW = 8  # maximum number of columns to be joined to a wider table
 HIGHLY_VARIABLE = "highly_variable"

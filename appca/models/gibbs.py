@@ -123,7 +123,7 @@ def look(data: ChainData, state: GibbsState, squares: float | None = None) -> Ca
 def weighted_sums(
     data: ChainData, X: Array, u: Any, pairs: bool = False
 ) -> tuple[ChainData, CrossProducts]:
-    """Sum the rows over sqrt(u) (N,), and their products with X (N, K) over sqrt(u), in a pass."""
+    """Sum the rows over sqrt(u) (N,), and their products with X (N, K) over sqrt(u); one pass."""
     second = X.T @ X if pairs else float(np.square(X).sum())
     if u is None:
         return data, CrossProducts(products(data.rows, X), X.sum(axis=0), second)

@@ -5,8 +5,8 @@ Subsets of exactly L components under weights exp(a), or of any size l with prob
     p(y) / p(y | no component) = e_L(exp a) / C(K, L)    or    sum_l rho_l e_l(exp a) / C(K, l)
 
 For few components, a small L, or any size, a table relative to the L-th largest logit c (0 for any
-size) gives the sums. A component above c counts 1 if inside and exp(c - a) if not, others exp(a -
-c) and 1 (docs/mathematics.md, 1.1e). Callers keep probabilities of sizes above a small number.
+size) gives the sums. A component above c counts 1 if inside and exp(c - a) if not, others count
+exp(a - c) and 1 (docs/mathematics.md, 1.1e). Callers keep probabilities of sizes above a minimum.
 
 Otherwise, a discrete Fourier transform of M points does, in O(K) per row (1.1f, 1.1g): with B_k ~
 Bernoulli(p_k), p_k = 1 / (1 + exp(-a_k - t)), at the tilt t where their mean sum is about L,

@@ -52,11 +52,11 @@ import numpy as np
 from appca.models import numerics
 from appca.models.numeric_kernels import LANES, bare_kernel, exponentials, logarithms, reassociated
 
-LINE = 8  # numbers in a cache line
+LINE = 8  # count of numbers in a cache line
 
 
 class RowState(NamedTuple):
-    """Working arrays of a thread's present row; allocating inside threads crashed numba 0.68."""
+    """Working arrays of a thread's current row; allocating inside threads crashed numba 0.68."""
 
     members: Any  # (L,) int64, the factor in each slot
     candidates: Any  # (K,) int64, the factors in no slot, in the first places
@@ -94,7 +94,7 @@ def row_state(n_factors: int, n_active: int) -> RowState:
 
 
 def lines(*shape: int) -> Any:
-    """Allocate zeros, at least as many as asked along the last axis, which begins a cache line."""
+    """Allocate zeros, perhaps more along the last axis, so that each line begins a cache line."""
     *rest, K = shape
     return numerics.zeros((*rest, (K + LINE - 1) // LINE * LINE))
 
@@ -118,7 +118,7 @@ def cross_products(slots: int, J: int, row_of_A: Any, w: RowState) -> None:
 
 @bare_kernel
 def insert(slot: int, i: int, A: Any, w: RowState) -> float:
-    """Put candidate i into the first empty slot, (5) and (6); return log schur_i."""
+    """Insert candidate i into the first empty slot, (5) and (6); return log schur_i."""
     table, y, K = w.table, w.entering, len(w.candidates)
     J, k, s, t = K - slot, w.candidates[i], w.schur[i], w.resid[i]
     row_of_A = A[k]
@@ -220,7 +220,7 @@ def build(members: Any, model: Any, c: Any, w: RowState) -> float:
         i = K - slot - 1
         if members[0] < 0:
             best = increment(w.resid[i], max(w.schur[i], prior), prior)
-            for j in range(i):  # schur is at least `prior`, but for rounding
+            for j in range(i):  # schur is at least `prior`, except for rounding
                 gain = increment(w.resid[j], max(w.schur[j], prior), prior)
                 if gain > best:
                     i, best = j, gain
@@ -243,7 +243,7 @@ def log_density(log_det: float, c: Any, w: RowState) -> float:
 
 @bare_kernel
 def uniform(stream: Any) -> Any:
-    """Next number in [0, 1) of splitmix64 (Steele, Lea and Flood 2014), 53 bits."""
+    """Return the next number in [0, 1) of splitmix64 (Steele, Lea and Flood 2014), 53 bits."""
     stream[0] += np.uint64(0x9E3779B97F4A7C15)
     z = stream[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -256,8 +256,8 @@ def uniform(stream: Any) -> Any:
 def slot_mode(slot: int, J: int, prior: float, w: RowState) -> int:
     """Return the mode of a slot's full conditional: a candidate, or J if its factor is no worse.
 
-    schur >= prior bounds an increment by 1/2 t^2 / s, which spares most logarithms. Equation (4) is
-    written out, because calls of `increment` took a tenth of the time.
+    schur >= prior bounds an increment by 1/2 t^2 / s, which avoids most logarithms. Equation (4) is
+    inlined, because calls of `increment` took a tenth of the time.
     """
     row, K = w.table[slot], len(w.candidates)
     m = row[K - 1 - slot]
@@ -286,7 +286,7 @@ def largest(x: Any, n: int) -> float:
 
 @reassociated
 def total_of(x: Any, n: int) -> float:
-    """Add up n numbers, in any order."""
+    """Sum n numbers, in any order."""
     total = 0.0
     for i in range(n):
         total += x[i]
@@ -377,7 +377,7 @@ def search(counted: Any, betas: Any, keep: bool, model: Any, out: Any, w: RowSta
                 out.second[k, w.members[b]] += counts[i] * (cov + w.mean[a] * w.mean[b])
 
 
-LEAST_EVEN = 0.5  # effective share of paths, below which they are resampled
+LEAST_EVEN = 0.5  # effective share of paths below which they are resampled
 
 
 class Walkers(NamedTuple):
@@ -478,7 +478,7 @@ def weigh(log_weight: Any, weight: Any) -> tuple[float, float]:
 def resample(of: Walkers, log_mean: float, u: float) -> None:
     """Resample walkers: n weight_p copies of p on average, all with the mean weight.
 
-    Numbers are copied in loops, which are compiled in a tenth of the time.
+    Loops copy the numbers, because they compile in a tenth of the time.
     """
     weight, count = of.weight, of.count
     n, upto, p = len(weight), 0.0, 0

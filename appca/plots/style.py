@@ -80,7 +80,7 @@ VIRIDIS = (
 LEVELS = 254  # one byte per row, minus the level of missing values
 # Colours span the central 99% of the values, because one outlier would flatten the rest.
 CLIP = (0.5, 99.5)
-FEW_INTEGERS = 20  # integers with at most so many different values are classes
+FEW_INTEGERS = 20  # maximum number of distinct integers in a column of classes
 
 
 class Colour(NamedTuple):
