@@ -64,7 +64,7 @@ def _is_feature(dataset: Dataset, key: str) -> bool:
 
 
 def chosen(dataset: Dataset, keys: Iterable[str], n_components: int = 0) -> str:
-    """Return the key of the selected colouring, or the first one if it is not available."""
+    """Return the key of the selected colouring, or the first key if it is unavailable."""
     now, keys = str(st.session_state.get(colour_key(dataset.digest), "")), list(keys)
     by = _BY_COMPONENTS.fullmatch(now)
     if by and all(1 <= int(number) <= n_components for number in by.groups() if number):

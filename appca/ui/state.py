@@ -60,7 +60,7 @@ def current_dataset() -> Dataset:
 
 
 def begin() -> bool:
-    """Resolve the address once per session; return whether this call did.
+    """Resolve the address once per session; return whether this call resolved it.
 
     An address without parameters opens this browser's last work, or the digits.
     """
@@ -230,7 +230,7 @@ def _set(wanted: RunConfig) -> None:
 
 
 def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:
-    """Continue without some rows (numbers or a mask (N,)) and with the same settings."""
+    """Continue without some rows (indices or a mask (N,)) and with the same settings."""
     stored = services.datasets().get(dataset.digest)  # has the class names of the file
     _move_to(services.put_again(stored.without(rows, why)))
 
@@ -268,7 +268,7 @@ def get(dataset: Dataset) -> np.ndarray:
 
 
 def put(dataset: Dataset, rows: np.ndarray) -> None:
-    """Select rows, given as a mask (N,) or row numbers, on every page."""
+    """Select rows, given as a mask (N,) or indices, on every page."""
     mask = rows if rows.dtype == bool else np.isin(np.arange(dataset.n_rows), rows)
     if not np.array_equal(get(dataset), mask):
         _keep(dataset, mask.copy())
@@ -440,7 +440,7 @@ def begin_at(asked: str | None) -> None:
 
 
 def can_step(by: int) -> bool:
-    """Whether there is a step before (-1) or after (1) this step."""
+    """Whether there is a previous (-1) or next (1) step."""
     return 0 <= _kept().at + by < len(_kept().steps)
 
 
