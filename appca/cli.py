@@ -92,6 +92,6 @@ def _refuse(sentence: str, code: int = REFUSED) -> int:
 
 
 def _close_output() -> None:
-    """Redirect standard output, because Python's flush at exit would fail again."""
+    """Redirect standard output, because Python's flush at exit would also fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

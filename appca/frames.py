@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from anndata import AnnData
 
-FEW_INTEGERS = 20  # integers with at most so many different values are classes
-MOST_CLASSES = 200  # maximum for a column in tests
+FEW_INTEGERS = 20  # maximum number of distinct integers in a column of classes
+MOST_CLASSES = 200  # maximum number of classes of a column in tests
 FEW = 8  # maximum number of columns to be joined to a wider table
 HIGHLY_VARIABLE = "highly_variable"
-MOST_CATEGORIES = 1000  # maximum for a column that colours rows
+MOST_CATEGORIES = 1000  # maximum number of classes of a column that colours rows
 EXACT = 1 << 53  # larger integers become texts, to keep all digits
 _NO_DATE = np.datetime64("NaT", "us")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
@@ -43,7 +43,7 @@ class TableColumn(NamedTuple):
         return np.asarray(~np.isnan(self.values))
 
     def varies(self, rows: np.ndarray) -> bool:
-        """Whether some rows (N,) bool have two different values."""
+        """Whether the given rows (N,) bool have at least two distinct values."""
         values = self.values[rows]
         return len(values) > 1 and bool((values != values[0]).any())
 
@@ -70,14 +70,14 @@ def unique(names: Sequence[str]) -> list[str]:
 def with_classes(
     table: "pd.DataFrame", few: "pd.DataFrame"
 ) -> "tuple[pd.DataFrame, list[str], str]":
-    """Put a few columns behind those of a table of the same rows.
+    """Append a few columns to a table of the same rows.
 
-    Also return the names of those that are labels although they have numbers, and how rows were
+    Also return the names of appended labels that contain numbers, and a text on how rows were
     matched.
 
-    Rows are matched by a column of the same name with the same, all different values, which stays
-    once; without one, by their place. The text is empty if the columns do not belong to the table:
-    at least one of them must have texts or repeated values.
+    Rows are matched by a column with the same name and the same distinct values, which is kept only
+    once, or else by position. The text is empty if the columns do not belong to the table: at least
+    one of them must contain texts or repeated values.
     """
     import pandas as pd
 
@@ -134,7 +134,7 @@ def _by_name(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
 
 
 def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
-    """Return the columns of a table, and the names of uninformative columns.
+    """Return the informative columns of a table, and the names of the others.
 
     Columns with a single value and columns with more than `MOST_CLASSES` classes are uninformative.
     Raises InputError if a column does not have one value per row.
@@ -152,9 +152,9 @@ def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
 def column_of(name: str, values: Any) -> TableColumn:
     """Return a column (N,), whose kind follows from its values, not their dtype.
 
-    Texts, booleans, categoricals, and integers with at most `FEW_INTEGERS` different values, some
-    of them repeated, are classes. Texts are numbers if all are numeric and some have decimals (1E5
-    and 007 are names). None, NaN, NaT, NA, masked values and empty texts are missing.
+    Texts, booleans, categoricals, and integers with at most `FEW_INTEGERS` distinct values, some of
+    them repeated, are classes. Texts are numbers if all are numeric and some have decimals (1E5 and
+    007 are names). None, NaN, NaT, NA, masked values and empty texts are missing.
     """
     if isinstance(values, TableColumn):
         return values._replace(name=name)
@@ -191,7 +191,7 @@ def class_names(values: Any) -> np.ndarray:
 
 
 def numbers_of(values: Any) -> np.ndarray:
-    """Return a column (N,) as float64, NaN if a value is missing or not a number."""
+    """Return a column (N,) as float64; values that are missing or not numbers become NaN."""
     x: Any = _plain(values)[0]
     if x.dtype.kind == "O":
         x = [float(text) if text and _NUMBER.fullmatch(text) else np.nan for text in x]
@@ -229,8 +229,8 @@ class Matrix(NamedTuple):
 def matrix_of(X: Any) -> Matrix:
     """Return rows (N, D) of an array, a list, a data frame, a sparse matrix or a Dask collection.
 
-    Integers and float32 are not converted if no value is missing. Raises InputError for another
-    number of dimensions, columns of the same name, and values that are not numbers.
+    Integers and float32 are not converted if no value is missing. Raises InputError if X is not
+    two-dimensional, columns share a name, or values are not numbers.
     """
     X = X.compute() if hasattr(X, "compute") else X
     if hasattr(X, "tocsr"):
@@ -266,7 +266,7 @@ def matrix_of(X: Any) -> Matrix:
 
 
 def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
-    """Return names and columns of a data frame; None for anything else."""
+    """Return names and columns of a data frame, or None for other types."""
     import narwhals as nw
 
     if hasattr(table, "iloc") and hasattr(table, "columns"):  # pandas allows repeated names
@@ -389,7 +389,7 @@ def values_of(
 ) -> Any:
     """Return the values (n_obs, D) to fit, in memory.
 
-    `features` is a mask or indices of the variables; None takes all. With `sparse`, a sparse matrix
+    `features` is a mask or indices of the variables; None means all. With `sparse`, a sparse matrix
     is not converted. Raises InputError if the layer or key does not exist.
     """
     refuse_if(
@@ -438,7 +438,7 @@ def features_of(adata: "AnnData", mask_var: "str | np.ndarray | None") -> np.nda
 
 
 def distinct_names(names: Any) -> np.ndarray:
-    """Return unique names (n,); repeated ones get a number: "MATR3", "MATR3-1"."""
+    """Return unique names (n,); repeated names get a number: "MATR3", "MATR3-1"."""
     taken: dict[str, int] = {}
     distinct = []
     for name in map(str, names):
@@ -452,9 +452,9 @@ def distinct_names(names: Any) -> np.ndarray:
 
 
 def labels_of(obs: "pd.DataFrame") -> dict[str, np.ndarray]:
-    """Return the columns (N,) for colouring rows; categories come before numbers.
+    """Return the columns (N,) for colouring rows, categories before numbers.
 
-    Text columns with more than 1,000 different values, such as barcodes, are left out.
+    Text columns with more than 1,000 distinct values, such as barcodes, are omitted.
     """
     import pandas as pd
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-MOST_PLACES = 1000  # of a curve
+MOST_PLACES = 1000  # maximum number of positions along a curve
 GREY = "#8a94a0"  # legible on black and on white
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
 
 def numbered(names: Sequence[str]) -> tuple[np.ndarray, str] | None:
-    """Return the rising or falling numbers in names such as “400 nm”, and their unit, if any."""
+    """Return the monotonic numbers in names such as “400 nm”, and their unit, if any."""
     matches = [_NUMBER.search(name) for name in names]
     numbers = np.array([float(number[0].replace(",", ".")) for number in matches if number])
     units, steps = {_NUMBER.sub("", name, count=1) for name in names}, np.diff(numbers)
@@ -24,7 +24,7 @@ def lines_of_rows(
 ) -> np.ndarray:
     """Return rows (n, D) of ordered features as lines, (n, h, w) from 0 to 1.
 
-    The lower end of the `scale` is at the bottom, the upper one at the top.
+    The lower end of the `scale` is at the bottom, the upper end at the top.
     """
     height, width = shape
     features, (low, high) = np.arange(rows.shape[1]), scale
@@ -39,12 +39,12 @@ def lines_of_rows(
 
 
 def curves(rows: np.ndarray, colours: Sequence[str]) -> bytes:
-    """Return rows (n, D) as curves, an SVG that stretches.
+    """Return rows (n, D) as curves in a stretchable SVG.
 
-    A grey line is at zero, which is on the scale of a single curve.
+    A grey line marks zero, which the scale of a single curve always includes.
     """
     D, height = rows.shape[1], 1000
-    step = -(-D // MOST_PLACES)  # of features that share a place, with their extremes
+    step = -(-D // MOST_PLACES)  # number of features per position, drawn by their extremes
     starts, twice = np.arange(0, D, step), 1 + (step > 1)
     ends = [end.reduceat(rows, starts, axis=1) for end in (np.minimum, np.maximum)][:twice]
     values = np.stack(ends, axis=2).reshape(len(rows), -1)

@@ -7,13 +7,13 @@ import numpy as np
 
 from appca.words import capital, counted, percent, refuse_if
 
-Rows = Callable[[], Iterator[np.ndarray]]  # fresh float64 blocks, NaN for missing cells
-WINDOW, ORDER = 11, 2  # of the Savitzky-Golay filter; rows with fewer features have a shorter one
+Rows = Callable[[], Iterator[np.ndarray]]  # iterates again over float64 blocks, NaN if missing
+WINDOW, ORDER = 11, 2  # Savitzky-Golay filter; the window is shorter if there are fewer features
 MOST_QUANTILES, MOST_RANKED, MOST_JUDGED = 256, 10_000, 1 << 21
 
 
 def _medians(of: Callable[[np.ndarray], np.ndarray]) -> Callable[[Rows], np.ndarray]:
-    """Return a function that learns the medians over rows of several numbers (n, m) per row."""
+    """Return a function that learns medians over rows, given m numbers (n, m) per row."""
     return lambda rows: np.atleast_1d(np.median(np.concatenate([of(x) for x in rows()]), axis=0))
 
 
@@ -36,7 +36,7 @@ def _derivative(x: np.ndarray, _: np.ndarray) -> np.ndarray:
     window = min(WINDOW, x.shape[1] - 1 + x.shape[1] % 2)
     refuse_if(window <= ORDER, f"A derivative needs at least {ORDER + 1} features in order.")
     slopes = savgol_filter(x, window, ORDER, deriv=1, axis=1, mode="interp")
-    # a parabola's slopes at its ends are noisier than in the middle, so the whole windows' are kept
+    # a fitted parabola has noisier slopes at its ends, so the slopes of whole windows replace them
     slopes[:, : window // 2] = slopes[:, [window // 2]]
     slopes[:, -(window // 2) :] = slopes[:, [-(window // 2) - 1]]
     return np.asarray(slopes)
@@ -85,10 +85,10 @@ def _ranks(quantiles: np.ndarray) -> Any:
 
 
 class Preparation(NamedTuple):
-    """A transformation of values, and its inverse as far as there is one.
+    """A transformation of values, with its inverse as far as it exists.
 
-    `apply` and `undo` take rows (n, D) and the array returned by `learn`; `learn` always reads the
-    rows, in order to check them.
+    `apply` and `undo` take rows (n, D) and the array that `learn` returned. `learn` always reads
+    the rows, to check them.
     """
 
     title: str
@@ -131,8 +131,8 @@ PREPARATIONS = {
         _quantiles,
     ),
 }
-FROM_ZERO = {"log1p", "counts", "sqrt", "tfidf"}  # these refuse negative values
-BY_ROW = {"counts", "snv", "derivative", "snv_derivative", "tfidf"}  # complete rows of one unit
+FROM_ZERO = {"log1p", "counts", "sqrt", "tfidf"}  # preparations that refuse negative values
+BY_ROW = {"counts", "snv", "derivative", "snv_derivative", "tfidf"}  # need complete rows, one unit
 
 
 class Prepared(NamedTuple):
@@ -152,11 +152,11 @@ class Prepared(NamedTuple):
         return y.astype(x.dtype, copy=False)
 
     def undo(self, y: np.ndarray) -> np.ndarray:
-        """Return rows (n, D) in units of the data, at a typical size if sizes were normalized."""
+        """Return rows (n, D) in data units, with a typical size if sizes were normalized."""
         return PREPARATIONS[self.name].undo(y, self.learned)
 
     def suits(self, n_features: int) -> bool:
-        """Whether the learned numbers match rows with this number of features."""
+        """Whether the learned array matches this number of features."""
         ends = {"tfidf": (n_features + 1,), "ranks": (len(self.learned), n_features)}
         ends |= dict.fromkeys(("snv", "snv_derivative"), (2,))
         return self.learned.shape == ends.get(self.name, (1,))
@@ -171,13 +171,13 @@ def _checked(name: str, x: np.ndarray) -> np.ndarray:
     return x
 
 
-LONG, MANY, HALF = 2.0, 10, 0.5  # skewness; distinct values; share of columns, or of variance
+LONG, MANY, HALF = 2.0, 10, 0.5  # minimum skewness, distinct values, share of columns or variance
 LEAST_ZERO, MOSTLY_ZERO, LEAST_COUNTED, LEAST_WORDS = 0.3, 0.8, 20, 50
 YEARS = (1800, 2100)
 
 
 def proposed(dataset: Any) -> tuple[str, str]:
-    """Suggest a preparation for a `Dataset`, with the reason; "", "" if none is suitable."""
+    """Suggest a preparation for a `Dataset`, with the reason; two empty texts if none suits."""
     if dataset.image_shape is not None or dataset.is_recording:
         return "", ""
     names, most = dataset.feature_names or (), max(20, MOST_JUDGED // dataset.n_features)
@@ -223,7 +223,7 @@ def _skewness(X: np.ndarray) -> np.ndarray:
 
 
 def _offset_and_factor(X: np.ndarray) -> float:
-    """Return the variance share explained by rows being shifted, scaled copies of their mean."""
+    """Return the share of variance explained if rows are shifted, scaled copies of their mean."""
     mean = X.mean(axis=0)
     basis = np.linalg.qr(np.stack([np.ones_like(mean), mean], axis=1))[0]
     centred = X - mean

@@ -24,8 +24,8 @@ def serve(
 ) -> None:
     """Answer requests from standard input until it is closed, or the parent process has ended.
 
-    The process then ends at once, even during a request. `work` gets a request and a function that
-    reports progress, and returns the answer; all are JSON-able and may contain NumPy numbers.
+    The process then ends at once, even during a request. `work` receives a request and a function
+    that reports progress, and returns the answer; all are JSON-able and may contain NumPy numbers.
     `prepare` runs once, before the first request. `niceness` lowers the process's priority.
     """
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -109,7 +109,7 @@ class Child:
         return self.process.poll() is None
 
     def ask(self, request: Any, hear: Callable[[Any], object] = lambda _: None) -> Any:
-        """Send a request and return its answer; `hear` gets progress reports.
+        """Send a request and return its answer; `hear` receives progress reports.
 
         Raises Ended if the process is dead, or dies before it answers.
         """
@@ -133,12 +133,12 @@ class Child:
             self._requests.flush()
 
     def kill(self) -> None:
-        """End it at once."""
+        """End the process at once."""
         self.process.kill()
         self.process.wait()
 
     def end(self, patience: float = 0.0) -> int:
-        """Close its input and return its exit code; kill it if it takes longer than `patience`."""
+        """Close its input and return its exit code; kill it if that takes more than `patience`."""
         for stream in (self._requests, self._answers):
             with suppress(OSError):
                 stream.close()
@@ -149,7 +149,7 @@ class Child:
             return self.process.wait()
 
 
-PATIENCE = 1.0  # seconds for a process to end by itself
+PATIENCE = 1.0  # seconds that a process has to end by itself
 C = TypeVar("C", bound=Child)
 
 
@@ -175,7 +175,7 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lent(self) -> Iterator[C]:
-        """Lend a process; it is dropped if it has died.
+        """Lend a process, and drop it if it has died.
 
         Raises OSError if no process can be started, Ended after `end`.
         """
@@ -187,7 +187,7 @@ class Pool(Generic[C]):
                 self._take_back(child)
 
     def end(self) -> None:
-        """End all processes; lent ones are killed at once."""
+        """End all processes; kill lent processes at once."""
         with self._lock:
             self._is_over = True
             idle, self._idle = self._idle, []

@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 Array = NDArray[Any]
-FLOOR = 1e-6  # relative to the mean feature variance
+FLOOR = 1e-6  # minimum variance, relative to the mean feature variance
 FLOATS = [np.float64, np.float32]
 
 
@@ -45,9 +45,9 @@ def weighted_axes(Y: Array, w: Array, n_axes: int) -> tuple[Array, Array, Array]
 
 
 def first_pieces(rng: Any, Y: Array, w: Array, n_pieces: int) -> NDArray[np.intp]:
-    """Piece (N,) of every row: k-means from centres drawn from a normal density fitted to the rows.
+    """Return each row's piece (N,) by k-means, from centres drawn from a normal fit to the rows.
 
-    It depends neither on the order of the rows nor on how weights or repetition encode counts.
+    The result depends neither on the order of rows nor on whether weights or repeats encode counts.
     """
     mean, values, V = weighted_axes(Y, w, max(2, n_pieces))
     spread = np.sqrt(values[: V.shape[1]])
@@ -70,7 +70,7 @@ class _Clusterwise(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return X.astype(np.float64), w, check_random_state(self.random_state)
 
     def _compared(self, X: Any) -> Any:
-        """Fit of each row to each piece (N, K), and scores of rows in pieces (K, N, L)."""
+        """Return the fit of each row to each piece (N, K), and scores in the pieces (K, N, L)."""
         check_is_fitted(self)
         return self._suited(validate_data(self, X, reset=False, dtype=FLOATS).astype(np.float64))
 
@@ -108,11 +108,11 @@ class MixtureOfFactorAnalysers(_Clusterwise):
     n_components : int
         Number L of directions of each piece, or of all pieces with common loadings.
     noise : {"isotropic", "diagonal"}
-        One noise variance, or one per feature; pieces share it.
+        One noise variance, or one per feature; all pieces share it.
     loadings : {"own", "common"}
-        Each piece has its own directions, or all have the same.
+        Whether pieces have their own directions or share the same directions.
     n_init, max_iter, tol
-        Number of starts, maximum EM iterations per start, and minimum gain in nats per row.
+        Number of starts, maximum number of EM iterations of each, and minimum gain in nats per row.
     random_state : int, RandomState or None
 
     Attributes
@@ -293,7 +293,7 @@ class KSubspaces(_Clusterwise):
     n_pieces, n_components : int
         Number K of subspaces, and their dimension L.
     n_init, max_iter : int
-        Number of starts, of which the one with the least error is kept; maximum iterations of each.
+        Number of starts, of which the best is kept, and maximum number of iterations of each.
     random_state : int, RandomState or None
 
     Attributes

@@ -40,7 +40,7 @@ def nats(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """Format a number such as a residual with three digits; large numbers without decimals."""
+    """Format a number such as a residual with three digits, and large numbers without decimals."""
     return minus(f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}")
 
 
@@ -136,7 +136,7 @@ EXTRAS = {  # imported package -> extra of `pip install` that contains it
 class InputError(ValueError):
     """A refusal in one sentence: the input, the rule, and a remedy.
 
-    `report` has the findings of `appca.data.readers.read` before the file was refused.
+    `report` contains the findings of `appca.data.readers.read` before it refused the file.
     """
 
     def __init__(self, message: str, report: dict[str, Any] | None = None) -> None:
@@ -145,7 +145,7 @@ class InputError(ValueError):
 
 
 def refuse_if(is_broken: object, sentence: str, report: dict[str, Any] | None = None) -> None:
-    """Raise an InputError of one sentence if a rule is broken."""
+    """Raise an InputError with this one-sentence message if a rule is broken."""
     if is_broken:
         raise InputError(sentence, report)
 
@@ -211,7 +211,7 @@ ROOM = "free some space, or name another folder in APPCA_HOME"
 
 
 def reason(error: Exception) -> str:
-    """Return a short reason why something could not be read."""
+    """Return a short reason for failing to read something."""
     if isinstance(error, FileNotFoundError):
         return f"{Path(error.filename or '').name or 'a file'} is missing"
     if isinstance(error, KeyError):

@@ -19,15 +19,15 @@ from appca.data.readers.process import work_apart
 from appca.frames import distinct_names
 from appca.words import InputError, refuse_if
 
-PLAIN = (bool, int, float, str)  # settings that every version of anndata can write
+PLAIN = (bool, int, float, str)  # types of settings that every version of anndata can write
 
 
 class AnnotatedFit(NamedTuple):
     """A fit as stored in an annotated data file."""
 
     run: FittedRun
-    params: Mapping[str, Any]  # settings; those with plain values are kept
-    ratio: np.ndarray | None  # (K,) share of the variance each component explains
+    params: Mapping[str, Any]  # settings; only plain values are stored
+    ratio: np.ndarray | None  # (K,) share of variance that each component explains
 
 
 def additions(
@@ -41,9 +41,9 @@ def additions(
 ) -> dict[str, dict[str, Any]]:
     """Return the entries that a fit adds to each part of annotated data under a key ("appca").
 
-    `ratio` (K,) is the share of the variance that each component explains. Only settings in
-    `params` with plain values are kept. `features` (n_vars,) marks the variables that are the D
-    features, or is None; by their `names` (D,) the model recognizes them.
+    `ratio` (K,) is the share of variance that each component explains. Only plain values of
+    `params` are stored. `features` (n_vars,) marks the variables that are the D features, or is
+    None; the model recognizes features by their `names` (D,).
     """
     varm = {}
     if features is not None:
@@ -64,15 +64,15 @@ TASK = "appca.analysis.annotated:add_fit"
 
 
 def ending_of(name: str) -> str | None:
-    """Return ".h5ad" for a file of annotated data, ".zarr" for a store; None for other files."""
+    """Return ".h5ad" for a file of annotated data, ".zarr" for a store, else None."""
     plain = name.lower().removesuffix(".zip")
     return next((end for end in (H5AD, STORE) if plain.endswith(end)), None)
 
 
 def with_fit(name: str, source: File, dataset: Dataset, fit: AnnotatedFit) -> bytes:
-    """Return annotated data with a fit of all rows added: an .h5ad file, or a zip of the store.
+    """Return annotated data with a fit of all rows added, as an .h5ad file or a zipped store.
 
-    Raises InputError when `source` cannot be read or written, or has other rows or variables.
+    Raises InputError if `source` cannot be read or written, or has other rows or variables.
     """
     members = fit.run.model_arrays() | fit.run.row_arrays()
     members["names"] = np.array(list(dataset.column_names))
@@ -91,7 +91,7 @@ def with_fit(name: str, source: File, dataset: Dataset, fit: AnnotatedFit) -> by
 def add_fit(
     files: Files, place: Path, limits: ReadLimits, *, params: dict[str, Any]
 ) -> dict[str, Any]:
-    """Add the fit in the second file to the first, in place; the task `TASK`."""
+    """Add the fit in the second file to the first, in place; runs as task `TASK`."""
     import h5py
 
     (name, source), (_, packed) = files

@@ -10,8 +10,8 @@ from appca.data.dataset import Dataset
 from appca.data.sources import SOURCES
 from appca.words import shortened
 
-MOST_NAMED = 6  # files
-WIDTH = 88  # columns of settings
+MOST_NAMED = 6  # maximum number of files that a script lists
+WIDTH = 88  # maximum line length of settings
 
 
 class Recipe(NamedTuple):
@@ -28,7 +28,7 @@ class Recipe(NamedTuple):
 
 
 def script(dataset: Dataset, recipe: Recipe) -> str:
-    """Return the text of the script, which ends with `fitted` as the app shows it."""
+    """Return the script, which ends with `fitted` as the app shows it."""
     imports, load = _loading(dataset)
     if (left_out := dataset.provenance.get("left_out") or {}).get("ids"):
         imports = f"import numpy as np\n{imports}"

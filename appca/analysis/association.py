@@ -15,12 +15,12 @@ from appca.words import naming_extra, refuse_if, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
-ALIKE = 0.95  # least rank correlation with a technical measure to mark a column
-GAPS = "missing share"  # per row
+ALIKE = 0.95  # minimum rank correlation with a technical measure that marks a column
+GAPS = "missing share"  # share of a row's cells that are missing
 USE, SCORE = "use", "score"
-LEAST_ROWS = 5  # minimum number of rows that use a component, and of rows that do not
-NAMED = 2  # maximum number of classes named as high, and as low
-SIGNIFICANT = 0.05  # largest q of a proposed name
+LEAST_ROWS = 5  # minimum number of users of a component, and of other rows
+NAMED = 2  # maximum number of classes listed as high, and as low
+SIGNIFICANT = 0.05  # maximum q for proposing a name
 _BATCH = re.compile(
     r"(^|[\W_])(batch|plate|lane|run|chip|slide|scanner|site|operator|session)([\W_\d]|$)", re.I
 )
@@ -28,10 +28,10 @@ _TESTED = ["column", "kind", "component", "part", "n"]
 _TESTED += ["effect", "direction", "p", "least", "high", "low"]
 SORTED = "the file is sorted by this column"
 _NEAR = 10  # rows on each side of a change of class
-_BARE = {"yes", "no", "true", "false"}  # mean little without the column's name
+_BARE = {"yes", "no", "true", "false"}  # values that mean little without the column's name
 _UNANSWERED = {"-", "?", "na", "n/a", "nan", "none", "null", "missing", "unknown", "no answer"}
 _RESULTS = [*_TESTED[:4], "effect", "direction", "n", "p", "q", "technical", "high", "low"]
-_DRAWN = 1 << 20  # maximum number of values in memory, of permuted targets or centred rows
+_DRAWN = 1 << 20  # maximum number of permuted targets, or of centred cells, in memory
 
 
 @naming_extra()
@@ -54,35 +54,35 @@ def association(
         Rows to describe.
     table : data frame, or mapping of str to array-like of shape (N,)
         Kinds follow from values, not dtypes: texts, booleans, categoricals and whole numbers with
-        at most 20 different values are classes; texts such as 2026-11-24 are dates. Rows without a
-        value (NaN, NaT, None, masked, empty text) are left out of the tests of that column.
+        at most 20 distinct values are classes; texts such as 2026-11-24 are dates. Rows without a
+        value (NaN, NaT, None, masked, empty text) are excluded from the tests of that column.
     blocks : str or array-like of shape (N,), optional
-        A column of the table, or values. Rows are permuted only within a block, such as a batch.
+        A column of the table, or values. Rows are permuted only within blocks, such as batches.
     n_permutations : int
         Permutations per test. Up to ten times as many are drawn until 20 reach the observed value.
-        If none does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009), bounded
-        only by the number of different orders of the rows.
+        If none does, p comes from a generalized Pareto tail (Knijnenburg et al., 2009), bounded
+        below only by the number of distinct permutations of the rows.
     random_state : int, Generator or None
 
     Returns
     -------
     DataFrame
-        One row per test, sorted by `q`, then by falling effect: `column`, `kind`
+        One row per test, sorted by `q`, then by decreasing effect: `column`, `kind`
         ("number", "date" or "class"), `component` (counted from 1), `part` ("use" or "score");
         `effect`, from 0 to 1; `direction`: "rises", "falls", or the classes with more users or
         higher scores (a tuple in `high`) and with fewer or lower ones (`low`); `n` rows; `p`, by
         permutation of the rows, and `q`, corrected for all tests (Benjamini and Hochberg, 1995);
-        `technical`, the reason to suspect a measurement artefact, or an empty text. A column of
-        classes that sorts the rows is not marked if an association remains where classes change.
+        `technical`, the reason to suspect a measurement artifact, or an empty text. A class column
+        that sorts the rows is not marked if its association remains near changes of class.
 
-        ``attrs["left_out"]`` names columns that could not be tested, ``attrs["least_q"]`` is the
-        smallest q possible for a single effect: at 5% or more, no conclusion is possible.
+        ``attrs["left_out"]`` lists columns that could not be tested; ``attrs["least_q"]`` is the
+        smallest q possible for a single effect. If it is 5% or more, no conclusion is possible.
 
     Raises
     ------
     InputError
-        When the table or the blocks have another number of rows than X, two columns share a
-        name, or the column of blocks is not in the table.
+        If the table or the blocks differ from X in number of rows, two columns share a name, or
+        the column of blocks is not in the table.
 
     Examples
     --------
@@ -102,11 +102,11 @@ def association(
 
 
 def measures_of_rows(X: Any) -> dict[str, np.ndarray]:
-    """Return measures (N,) of rows X (N, D) that may be measurement artefacts; NaN is missing."""
+    """Return measures (N,) of rows X (N, D) that may be measurement artifacts; NaN is missing."""
     sparse = hasattr(X, "tocsr")
     sums = np.asarray(X.sum(axis=1) if sparse else np.nansum(X, axis=1), dtype=float).ravel()
     measures = {"row sum": sums, "row order": np.arange(len(sums), dtype=float)}
-    if X.min() < 0 if sparse else np.less(X, 0).any():  # a sum of centred values is no total
+    if X.min() < 0 if sparse else np.less(X, 0).any():  # the sum of centred values is not a total
         del measures["row sum"]
     if not sparse and (gaps := np.isnan(np.asarray(X, dtype=float)).mean(axis=1)).any():
         measures[GAPS] = gaps
@@ -134,7 +134,7 @@ def associated(
     codes = np.zeros(n) if blocks is None else frames.column_of("blocks", blocks).values
     msg = f"blocks must have one value per row, {n:,}; got shape {codes.shape}."
     refuse_if(codes.shape != (n,), msg)
-    codes = np.unique(codes, return_inverse=True)[1]  # missing values are one more block
+    codes = np.unique(codes, return_inverse=True)[1]  # missing values form another block
     columns, left_out = frames.columns_of(named, n)
     by_gaps: dict[bytes, list[frames.TableColumn]] = {}
     for column in columns:
@@ -177,7 +177,7 @@ def associated(
 
 
 def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -> str:
-    """Return why a column may be a measurement artefact; empty if nothing suggests it."""
+    """Return the reason to suspect that a column is a measurement artifact, or an empty text."""
     from scipy.stats import spearmanr
 
     for name, measure in measures.items():
@@ -186,7 +186,7 @@ def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -
         n_levels, n_measured = len(np.unique(values)), len(np.unique(measured))
         if min(n_levels, n_measured) < 2:
             continue
-        if column.kind == "class":  # sorting by the measure keeps every class contiguous
+        if column.kind == "class":  # alike if sorting by the measure keeps every class contiguous
             changes = np.count_nonzero(np.diff(values[np.argsort(measured, kind="stable")]))
             alike = changes == n_levels - 1 and n_measured >= n_levels
         else:
@@ -208,7 +208,7 @@ def _tested(
     from scipy.special import gammaln
     from scipy.stats import rankdata
 
-    order = np.argsort(blocks, kind="stable")  # blocks of rows are then adjacent
+    order = np.argsort(blocks, kind="stable")  # makes the rows of a block adjacent
     blocks, targets = np.unique(blocks[order], return_inverse=True)[1], targets[order]
     n, M, C = len(targets), targets.shape[1], len(columns)
 
@@ -219,7 +219,7 @@ def _tested(
         ranks = rankdata(x)
         return np.asarray(ranks - (np.bincount(blocks, ranks) / np.bincount(blocks))[blocks])
 
-    def log_ties(x: np.ndarray) -> float:  # log number of distinct orders of x, from its ties
+    def log_ties(x: np.ndarray) -> float:  # log number of permutations that leave x unchanged
         levels, codes = np.unique(x, return_inverse=True)
         return float(gammaln(np.bincount(blocks * len(levels) + codes) + 1).sum())
 
@@ -243,7 +243,7 @@ def _tested(
     a = int(np.clip(_DRAWN // T.size, 1, 1024 // b))
 
     def draw(m: int, tests: np.ndarray) -> np.ndarray:
-        # pair each order of targets with each order of parts: uniform, pairwise independent
+        # pair permutations of targets and parts: each pair is uniform, pairs are independent
         (some, k), (few, c) = (np.unique(x, return_inverse=True) for x in np.divmod(tests, C))
         kept = np.isin(of, few)
         orders = np.tile(np.arange(n), (b - (-m // b), 1))
@@ -272,7 +272,7 @@ def _tested(
 def _ends(
     ordered: np.ndarray, X: np.ndarray, products: np.ndarray, names: Sequence[str]
 ) -> tuple[float, tuple[str, ...], tuple[str, ...]]:
-    """Return the largest share that X (P, n) can explain, and the high and the low classes."""
+    """Return the largest share that X (P, n) can explain, and the high and low classes."""
     if not names:
         return float((ordered @ np.sort(X[0])) ** 2), (), ()
     counts = (X > 0).sum(axis=1)
@@ -289,7 +289,7 @@ def _ends(
 def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
     """Propose names for components, counted from 1, from significant, non-technical columns.
 
-    Missing values give no name. A component that is closer to missing values gets no name either.
+    Missing values are never names, and a component more associated with gaps gets no name.
     """
     names: dict[int, str] = {}
     telling = tests[tests["q"] < SIGNIFICANT]
@@ -318,7 +318,7 @@ def variance_by(
     classes: Any = None,
     blocks: Mapping[str, Sequence[int]] | None = None,
 ) -> "pd.DataFrame":
-    """Share of the variance that each component explains, by class and by block of columns.
+    """Return the share of variance that each component explains, by class and block of columns.
 
     Parameters
     ----------
@@ -329,20 +329,20 @@ def variance_by(
     classes : array-like of shape (N,), optional
         One class per row; rows without a class are left out.
     blocks : mapping of str to sequence of int, optional
-        Columns of X by the name of their block; blocks must not overlap.
+        Block names mapped to columns of X; blocks must not overlap.
 
     Returns
     -------
     DataFrame
         One row for each `class`, `block` and `component` (counted from 1; 0 is the unexplained
-        rest), with its `share` of the squared distance of the class's rows from the model's mean
-        within the block. Shares of a class and block add up to 1. A negative share means that the
-        component makes the reconstruction worse.
+        remainder), with its `share` of the squared distance between the class's rows and the
+        model's mean within the block. Shares of a class and block add up to 1. A negative share
+        means that the component makes the reconstruction worse.
 
     Raises
     ------
     InputError
-        When classes and X differ in length, or blocks overlap or name columns that X lacks.
+        If classes and X differ in length, or blocks overlap or name columns that X lacks.
     """
     import pandas as pd
 
@@ -364,7 +364,7 @@ def variance_by(
     codes, names = pd.factorize(of_rows)
     for c, name in enumerate(names):
         inside = np.flatnonzero(codes == c)
-        saved, left = np.zeros_like(W), np.zeros(D)  # squares that components save, and the rest
+        saved, left = np.zeros_like(W), np.zeros(D)  # squares that components remove, remainder
         for part in np.array_split(inside, 1 + len(inside) * D // _DRAWN):
             y, s = values[part], scores[part]
             y = np.asarray(y.toarray() if hasattr(y, "toarray") else y, dtype=float) - mean
@@ -381,12 +381,12 @@ def variance_by(
     return pd.DataFrame(lines, columns=["class", "block", "component", "share"])
 
 
-MOST_LABELS, MOST_ROWS = 8, 1_000  # columns tested, on a random sample of rows
+MOST_LABELS, MOST_ROWS = 8, 1_000  # maximum number of columns tested, and of rows sampled
 LEAST = 0.25  # smallest effect reported
 
 
 def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
-    """Return the label most associated with each component, in words; empty if there is none."""
+    """Describe each component's strongest association with a label; empty if there is none."""
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_ROWS]
     table = {name: values[rows] for name, values in list(dataset.labels.items())[:MOST_LABELS]}
     scores, active = described.scores[rows], described.active[rows]

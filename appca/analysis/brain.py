@@ -1,4 +1,4 @@
-"""Analyse the components of a brain recording in space and time."""
+"""Analyze the components of a brain recording in space and time."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def stimulus(
     """Convolve events, `shift` seconds later, with the blood response; return a course (T,).
 
     An event without duration is an impulse. The response is the canonical one (Friston et al.
-    1998; SPM), scaled to sum 1: a gamma density of shape 6 minus a sixth of one of shape 16.
+    1998; SPM), scaled to sum 1: a gamma density of shape 6 minus a sixth of that of shape 16.
     """
     fine = math.ceil(repetition / _FINE)
     step = repetition / fine
@@ -53,9 +53,9 @@ def unit(course: np.ndarray) -> np.ndarray:
 
 
 def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
-    """Share of all T circular shifts of a stimulus `raw` (T,) that correlate as well as `raw`.
+    """Return the share of circular shifts of a stimulus `raw` (T,) that correlate as well as it.
 
-    The correlation is the largest |r| of the courses (K, T) of length 1. `raw` has its drift.
+    The correlation is the largest |r| over the courses (K, T) of length 1. `raw` includes drift.
     """
     turned = unit(np.stack([np.roll(raw, shift) for shift in range(len(raw))]))
     best = np.abs(turned @ courses.T).max(axis=1)
@@ -94,9 +94,9 @@ def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
 def place(values: np.ndarray, active: np.ndarray) -> dict[str, float]:
     """Compare a component's map (V,), positive with the stimulus, with the active voxels (V,).
 
-    `dice` compares the active voxels with as many of the strongest voxels. `energy_inside` is the
-    share of the map's squares at active voxels. `on` and `on_inside` are the shares of all and of
-    active voxels with a nonzero value. Shares of an empty set are 0.
+    `dice` compares the active voxels with equally many of the strongest voxels. `energy_inside` is
+    the share of the map's squared values at active voxels. `on` and `on_inside` are the shares of
+    all and of active voxels that are nonzero. Shares of an empty set are 0.
     """
 
     def share(flags: np.ndarray) -> float:
@@ -110,7 +110,7 @@ def place(values: np.ndarray, active: np.ndarray) -> dict[str, float]:
 
 
 def phase_randomised(rng: np.random.Generator, series: np.ndarray) -> np.ndarray:
-    """Randomise the phases of every voxel in series (V, T); return detrended float32.
+    """Randomize the phases of every voxel in series (V, T); return detrended float32.
 
     Each voxel keeps its spectrum; correlations between voxels are lost.
     """

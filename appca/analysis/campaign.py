@@ -47,9 +47,9 @@ class Campaign(Recorded):
         report: Callable[[int, float], object] = lambda _place, _share: None,
         most: int | None = None,
     ) -> None:
-        """Measure the steps that are missing in the journal, or only those of the first `most`.
+        """Measure the steps missing from the journal, or only those among the first `most`.
 
-        `report` gets the index of a step and the fraction of it that is done.
+        `report` receives the index of a step and its completed fraction.
         """
         done, steps, journal = self.records(home), self.steps()[:most], self.journal(home)
         places = [place for place, step in enumerate(steps) if step not in done]
@@ -63,7 +63,7 @@ class Campaign(Recorded):
             journal.append(self.id, [*steps[place], *measured])
 
     def records(self, home: Path) -> dict[Step, Record]:
-        """Return the measurements so far: step to the rest of its record."""
+        """Map each measured step to the remainder of its record."""
         width = len(self.steps()[0])
         records = self.journal(home).records(self.id)
         return {tuple(record[:width]): record[width:] for record in records}
@@ -75,7 +75,7 @@ class Campaign(Recorded):
 
     @classmethod
     def earlier(cls, home: Path, first: str | None = None) -> Iterator[Self]:
-        """Return the campaigns in this home: the one with the id `first`, then the latest ones."""
+        """Return the campaigns in this home, the id `first` before the others, newest first."""
         store = cls.journal(home)
         for name in filter(None, [first, *store.names()]):
             with suppress(ValueError, TypeError, KeyError, AttributeError):
@@ -99,7 +99,7 @@ class FitCampaign(Campaign, OfModel):
 
 
 def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
-    """Return the rows to use, ascending: all, or a random sample of `max_rows`."""
+    """Return the indices of the rows to use, ascending: all, or a random sample of `max_rows`."""
     if n_rows <= max_rows:
         return np.arange(n_rows)
     drawn = np.random.default_rng(random_state).permutation(n_rows)[:max_rows]

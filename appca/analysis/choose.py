@@ -31,8 +31,8 @@ Floats = np.ndarray
 class GridConfig(FitCampaign):
     """Settings of a grid over K and L; InputError for invalid values or too many cells.
 
-    `parameters` are keywords of the estimator except K and L; cells with L > K are left out. A
-    random sample of `max_rows` rows is used if there are more.
+    `parameters` are keywords of the estimator except K and L; cells with L > K are omitted. If
+    there are more than `max_rows` rows, a random sample is used.
     """
 
     folder: ClassVar[str] = "grids"
@@ -68,13 +68,13 @@ class GridConfig(FitCampaign):
         return tuple((k, L) for k, L in every if k >= L and can.is_exact(k, L))
 
     def steps(self) -> list[Step]:
-        """Return every (K, L, fold): PPCA of each size K and L first, then by K and by L."""
+        """Return every (K, L, fold): PPCA of each size first, then cells by K and by L."""
         ppca = {(q, q) for cell in self.cells for q in cell}
         order = [*sorted(ppca), *(cell for cell in self.cells if cell not in ppca)]
         return [(*cell, fold) for cell in order for fold in range(self.n_folds)]
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return settings and rows of the fit of every step."""
+        """Return the settings and the number of rows of every step's fit."""
         rows = min(n_rows, self.max_rows)
         train = rows - math.ceil(rows / self.n_folds)
         return [({"n_components": k, "n_active": L}, train, 1.0) for k, L, _ in self.steps()]
@@ -104,9 +104,9 @@ class GridConfig(FitCampaign):
 
 
 def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Split the rows in use into shuffled folds: ascending training and held-out rows of each.
+    """Split the rows in use into shuffled folds of ascending training and held-out rows.
 
-    Raises InputError when a fold has fewer than two training rows, or no held-out row.
+    Raises InputError if a fold has fewer than two training rows, or no held-out row.
     """
     rows = sample_of(n_rows, max_rows, 0)
     refuse_if(
@@ -151,9 +151,9 @@ def over_folds(values: Floats) -> tuple[Floats, Floats]:
 
 
 def near(log_likelihood: Floats) -> np.ndarray:
-    """Return (...) bool: the best cell of (..., fold) and all within one standard error of it.
+    """Mark, (...) bool, the best cell of (..., fold) and all cells within one standard error.
 
-    Cells are compared fold by fold.
+    Standard errors are those of differences within folds.
     """
     means = log_likelihood.mean(axis=-1)
     if np.isnan(means).all():
@@ -164,9 +164,9 @@ def near(log_likelihood: Floats) -> np.ndarray:
 
 
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
-    """Gain of a cell in log-likelihood over PPCA with L components, and as a share of a gap.
+    """Return a cell's gain in log-likelihood over PPCA with L, and its share of the gap to K.
 
-    The gap is between PPCA with L and with K components; the share is NaN if there is none. Both
+    The gap is between PPCA with L and with K components; without a gap, the share is NaN. Both
     are NaN if the baseline is not measured.
     """
     K, L = cell
@@ -195,11 +195,11 @@ class Suggestion(NamedTuple):
 
 
 def advise(grid: GridTable, n_active: int) -> Suggestion | None:
-    """Return the suggested K and L with the reason; None while no cell is measured.
+    """Return the suggested K and L with the reason; None until a cell is measured.
 
-    Inside the grid: the smallest L, then K, within one standard error of the best. At an edge, L is
-    `n_active`, else 2 or the smallest, and K the smallest within one standard error of the best for
-    this L, or the elbow of a curve (to the smallest K as good as the best) that ends at the edge.
+    If the best cell is inside the grid, take the smallest L, then the smallest K, within one
+    standard error. At an edge, L is `n_active`, else 2 or the smallest; K is the smallest within
+    one standard error of the best for this L, or the elbow if the curve ends at the edge.
     """
     as_good = near(grid.log_likelihood)
     if not as_good.any():
@@ -232,7 +232,7 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
 class Stability(NamedTuple):
     """Fits to random halves of the rows; gains are in held-out nats per row."""
 
-    cosines: Floats  # (repeat, K) absolute cosine with the components of the fit to all rows
+    cosines: Floats  # (repeat, K) |cos| with the components of the fit to all rows
     over_ppca: Floats  # (repeat, 2) gain over PPCA with L components, standard error; NaN if L = K
     larger: Floats  # (repeat, 2) gain of L + 1 over L, standard error; NaN without such a fit
 
@@ -254,11 +254,11 @@ class StabilityConfig(FitCampaign):
         refuse_if(self.model not in MODELS, msg)
 
     def steps(self) -> list[Step]:
-        """Return the numbers of the halves."""
+        """Return the indices of the halves."""
         return [(number,) for number in range(1, self.repeats + 1)]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return a function that fits a half and compares it with other fits."""
+        """Return a function that fits to a half and compares this fit with others."""
         from appca.models.draws import match
 
         X = dataset.X[sample_of(dataset.n_rows, MOST_ROWS, 0)]
@@ -290,7 +290,7 @@ class StabilityConfig(FitCampaign):
         return measure_step
 
     def outcome(self, home: Path) -> Stability | None:
-        """Return all fits; None before the last one is stored."""
+        """Return all fits; None until the last fit is stored."""
         records = self.records(home)
         if len(records) < self.repeats:
             return None

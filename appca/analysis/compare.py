@@ -24,7 +24,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.words import counted, percent, refuse_if
 
-LEAST = 0.5  # least |cos| (60 degrees) of matched components
+LEAST = 0.5  # minimum |cos| of matched components (60 degrees)
 
 
 class ComponentPair(NamedTuple):
@@ -32,7 +32,7 @@ class ComponentPair(NamedTuple):
 
     first: int
     second: int
-    cosine: float  # absolute
+    cosine: float  # |cos|
 
 
 def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
@@ -64,7 +64,7 @@ def moves(
 
 _FA_PASSES = 500
 _LEAST_NOISE = 1e-6  # relative to the mean variance
-GAUSSIAN_FLOOR = 1e-4  # share of the mean variance, added to all variances
+GAUSSIAN_FLOOR = 1e-4  # added to all variances, relative to the mean variance
 PIECES = (1, 2, 4, 8, 16, 32)
 
 
@@ -81,12 +81,12 @@ class RivalProjection(NamedTuple):
     """Scores and held-out results of a method."""
 
     scores: np.ndarray  # (n, q) of the training rows
-    seconds: float  # fit and projection
+    seconds: float  # for fit and projection
     log_likelihood: np.ndarray | None = None  # (m,) nats of the held-out rows
     reconstruction: np.ndarray | None = None  # (m, D) of the held-out rows
     note: str = ""  # a caveat to show
     n_parameters: int = 0  # free parameters; 0 if not counted
-    at_floor: float = 0.0  # share of the noise variances at their floor
+    at_floor: float = 0.0  # share of noise variances at their floor
 
 
 @dataclass
@@ -111,7 +111,7 @@ Method = Callable[[Split, Cap], RivalProjection]
 
 
 def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> RivalProjection:
-    """Fit an estimator of this package; it stops at the time limit."""
+    """Fit an estimator of this package, and stop at the time limit."""
     stopped = False
 
     def callback(_progress: object) -> None:
@@ -137,7 +137,7 @@ def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> Riva
 
 
 def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
-    """Return the share of the noise variances of a fit to rows Y (n, D) that are at their floor.
+    """Return the share of noise variances at their floor, in a fit to rows Y (n, D).
 
     Constant features, whose noise variance is 0, do not count.
     """
@@ -150,7 +150,7 @@ def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
 
 
 def _moments(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Variance (D,) of each feature, and its effective number of rows: N / kurtosis."""
+    """Return the variance (D,) of each feature, and its effective number of rows, N / kurtosis."""
     squares = (np.square(y - y.mean(dtype=np.float64)) for y in Y.T)  # saves memory
     power, fourth = np.array([(y.sum(), y @ y) for y in squares]).T
     return power / len(Y), np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
@@ -257,7 +257,7 @@ def umap(split: Split, cap: Cap) -> RivalProjection:
 def log_density(
     Y: np.ndarray, mean: np.ndarray, loadings: np.ndarray, noise: np.ndarray
 ) -> np.ndarray:
-    """Log density (m,), nats, of rows Y (m, D) under y ~ N(mean, W'W + diag(noise)).
+    """Return the log density (m,), in nats, of rows Y (m, D) under N(mean, W'W + diag(noise)).
 
     `loadings` are W (q, D), `mean` and the variances `noise` (D,). No D x D matrix is built.
     """
@@ -273,15 +273,15 @@ def log_density(
 MOST_ROWS = 3000
 LEAST_ROWS = 20
 HELD_OUT = 0.3
-LEAST_VARIANCE = 0.05  # share of the mean variance
-LEAST_VARYING = 2.001  # least N / kurtosis of a feature
-SECONDS = 120.0  # per method; fits that can stop early do
-CLEAR = 2.0  # standard errors of the paired difference
-MOST_LOST = 100.0  # nats on a single row; a method that loses more is named
+LEAST_VARIANCE = 0.05  # minimum variance of a feature, relative to the mean variance
+LEAST_VARYING = 2.001  # minimum N / kurtosis of a feature
+SECONDS = 120.0  # time limit per method, for fits that can stop early
+CLEAR = 2.0  # standard errors of a paired difference that count as a clear difference
+MOST_LOST = 100.0  # nats on a single row above which the page warns of a method
 OUTLYING = 10.0  # factor of the mean absolute difference above which a loss is an outlier
-MOST_AT_FLOOR = 0.2  # share of noise variances at the floor
+MOST_AT_FLOOR = 0.2  # maximum share of noise variances at the floor
 PAPER, ROW_SCALES = "paper", "scale"  # variants: no extension, and row scales alone
-SWITCHES: dict[str, dict[str, str]] = {  # each extension of the paper's model with its setting
+SWITCHES: dict[str, dict[str, str]] = {  # settings of each extension of the paper's model
     "noise": {"noise": "feature"},
     "scale": {"row_scale": "learned"},
     "number": {"n_active": "learned"},
@@ -325,7 +325,7 @@ class Ranked(NamedTuple):
 
     @property
     def is_reliable(self) -> bool:
-        """Whether few noise variances are at their floor and no single row determines the mean."""
+        """Whether few noise variances are at their floor, and no single row determines the mean."""
         outlying = self.lost > max(MOST_LOST, OUTLYING * self.usual)
         return self.fit.at_floor <= MOST_AT_FLOOR and not outlying
 
@@ -336,7 +336,7 @@ class ModelAdvice(NamedTuple):
     chosen: Ranked
     is_best: bool  # two standard errors above every other variant
     rival: Ranked | None  # the best rival
-    lead: float  # ahead of the rival, nats per row
+    lead: float  # nats per row above the rival
     lead_error: float
 
 
@@ -367,7 +367,7 @@ class ModelsConfig(FitCampaign):
         return [(key,) for key in METHODS]
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return settings and rows of every fit; a rival counts as half a variant."""
+        """Return the settings and number of rows of every fit; a rival costs half a variant."""
         rows, K = min(n_rows, MOST_ROWS), {"n_components": self.n_components}
         variants = [K | variant_settings(key, self.n_active) for key in VARIANTS]
         weights = [1.0 if key in VARIANTS else 0.5 for key in METHODS]
@@ -417,7 +417,7 @@ class ModelsConfig(FitCampaign):
 def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     """Draw the rows, hold out 30%, and drop features that hardly vary.
 
-    Raises InputError when there are too few rows, or too few features vary.
+    Raises InputError if there are too few rows, or too few features vary.
     """
     rows = sample_of(dataset.n_rows, MOST_ROWS, 0)
     msg = f"Comparing models needs at least {LEAST_ROWS} rows; these data have {len(rows)}."
@@ -460,9 +460,9 @@ def difference(first: RivalProjection, second: RivalProjection) -> tuple[float, 
 
 
 def prefers_row_scales(fits: dict[str, RivalProjection]) -> bool:
-    """Whether row scales are better than the paper's model by `CLEAR` standard errors.
+    """Whether row scales beat the paper's model by `CLEAR` standard errors.
 
-    False if that cannot be concluded because a fit was stopped or its result is not reliable.
+    False if a fit was stopped or its result is unreliable.
     """
     line = next((line for line in ranked_models(fits) if line.key == ROW_SCALES), None)
     if line is None or any("stopped" in fits[key].note for key in (PAPER, ROW_SCALES)):
@@ -471,11 +471,11 @@ def prefers_row_scales(fits: dict[str, RivalProjection]) -> bool:
 
 
 def advise(lines: list[Ranked]) -> ModelAdvice | None:
-    """Return the recommended variant, a reliable one if possible.
+    """Return the recommended variant, if possible a reliable variant.
 
-    A variant counts as equal to the best if the paired difference is within two standard errors.
-    Equal variants are ranked: the paper's model, row scales alone, then the fewest parameters.
-    Returns None until a variant has been measured.
+    A variant ties with the best if the paired difference is within two standard errors. Ties are
+    ranked: the paper's model first, then row scales alone, then the fewest parameters. Returns
+    None until a variant has been measured.
     """
     variants = [line for line in lines if line.key in VARIANTS]
     variants = [line for line in variants if line.is_reliable] or variants
@@ -493,11 +493,11 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
 # The test on hidden cells hides some observed cells in addition to the missing ones. Models are
 # fitted without both, and predictions of the hidden cells are compared with the truth in
 # preprocessed units; the preprocessing is learned without the hidden cells.
-SHARE, REPEATS = 0.05, 3  # share of observed cells hidden in each repeat
+SHARE, REPEATS = 0.05, 3  # share of observed cells hidden in a repeat, number of repeats
 MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
 RIDGE, NEAR = "ridge", "near"
 NEIGHBOURS = 15
-FILLED_AGAIN = 3  # iterations of ridge imputation
+FILLED_AGAIN = 3  # number of iterations of ridge imputation
 
 
 @dataclass(frozen=True, eq=False)
@@ -525,7 +525,7 @@ class MaskedConfig(FitCampaign):
         return [(repeat, method) for repeat in range(REPEATS) for method in self.methods]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return a function that hides and predicts cells, and returns the error and their number.
+        """Return a function that hides and predicts cells and returns their error and number.
 
         Raises InputError if the preprocessing needs complete rows.
         """
@@ -550,7 +550,7 @@ class MaskedConfig(FitCampaign):
         return measure_step
 
     def errors(self, home: Path) -> dict[str, np.ndarray]:
-        """Return the errors so far: method to root mean squares (repeat,), without empty ones."""
+        """Map each measured method to its root mean squared errors (repeat,)."""
         records = sorted(self.records(home).items())
         errors = {key: [of[0] for step, of in records if step[1] == key] for key in self.methods}
         return {method: np.array(values) for method, values in errors.items() if values}

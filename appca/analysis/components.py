@@ -19,13 +19,13 @@ MOST_DRAWS = 2000  # summed over all chains
 
 
 class AlignedDraws(NamedTuple):
-    """Statistics of each reference component over the aligned draws that have it."""
+    """Statistics of each reference component over the aligned draws that contain it."""
 
     mean: Floats  # (K, D)
     sd: Floats  # (K, D)
-    cosine: Floats  # (K,) mean absolute cosine with the reference; 0 if no draw has the component
+    cosine: Floats  # (K,) mean |cos| with the reference; 0 if no draw contains the component
     by_chain: Floats  # (chain, K) the same per chain
-    present: Floats  # (K,) share of the draws that have the component
+    present: Floats  # (K,) share of draws that contain the component
 
 
 def summarise(
@@ -33,14 +33,14 @@ def summarise(
 ) -> AlignedDraws:
     """Average aligned draws (chain, draw, K, D) for each component.
 
-    If there are many draws, evenly spaced ones are used. The reference (K', D), K' at most K, sets
+    If there are many draws, evenly spaced draws are used. The reference (K', D), K' <= K, sets
     order and signs. `view` is a linear map applied before averaging, such as to data units.
     """
     from appca.models.draws import match
 
     to = reference.astype(np.float64)
     draws = components[:, :: -(-components.shape[0] * components.shape[1] // MOST_DRAWS)]
-    origin = np.asarray(view(to), dtype=np.float64)  # sums of differences lose fewer digits
+    origin = np.asarray(view(to), dtype=np.float64)  # differences from an origin lose fewer digits
     total, squares = np.zeros(origin.shape), np.zeros(origin.shape)
     cosine = np.empty((*draws.shape[:2], len(to)))
     has = np.empty(cosine.shape, dtype=bool)
@@ -68,11 +68,11 @@ def identification(cosine: float, present: float = 1.0) -> str:
 
 
 DOUBTFUL = 0.5  # a row is doubtful if its support is less probable
-RARELY = 1e-2  # share of rows; a component that fewer rows use says little
+RARELY = 1e-2  # share of rows below which a component is rarely used
 
 
 def own_name(model: FittedModel, k: int) -> str:
-    """Return the name a user gave component k, counted from 0, or an empty text."""
+    """Return the name that a user gave component k, counted from 0, or an empty text."""
     return model.names[k] if model.names else ""
 
 
@@ -99,7 +99,7 @@ def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndar
 def score_spread(model: FittedModel) -> np.ndarray | None:
     """Return the posterior standard deviation (K,) of a score, given the row's components.
 
-    None if it differs between rows: if components are not orthonormal or the noise is per feature.
+    None if it differs between rows, because components are not orthonormal or noise is per feature.
     """
     W, noise = model.components.astype(np.float64), np.unique(model.noise_variance)
     scaled = model.row_scale_values is not None
@@ -112,7 +112,7 @@ def score_spread(model: FittedModel) -> np.ndarray | None:
 def extremes(rows: DescribedRows, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows with the lowest and the highest scores on component k, counted from 0.
 
-    Rows must use it; at most n per end, the most extreme first, and none at both ends.
+    Only rows that use the component count: at most n per end, most extreme first, no row at both.
     """
     users = np.flatnonzero(rows.active[:, k])
     order = users[np.argsort(rows.scores[users, k], kind="stable")]
@@ -150,7 +150,7 @@ class Steering(NamedTuple):
 
 
 def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
-    """Return the linear map to the columns that components move most, relative to their spread."""
+    """Return the linear map to the columns that components move most, in comparable units."""
     before = fitted.preprocessing._replace(prepare=None)
     average = before.inverse_transform(fitted.mean[None].astype(np.float64))[0]
     patterns = before.directions(fitted.components.T.astype(np.float64)).T
@@ -161,18 +161,18 @@ def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
     return Steering(average[columns], patterns[:, columns], reach, columns)
 
 
-LEAST_ROWS = 30  # a scatter of fewer points shows no shape
+LEAST_ROWS = 30  # a scatter plot of fewer points shows no shape
 
 
 class Subspace(NamedTuple):
     """The rows that use a set of components."""
 
     components: tuple[int, ...]  # ascending, counted from 0; empty for rows that use none
-    rows: np.ndarray  # (m,) ascending row numbers
+    rows: np.ndarray  # (m,) ascending row indices
 
 
 def ranked(active: np.ndarray) -> list[Subspace]:
-    """Return every support of rows (N, K) with its rows, the one with most rows first.
+    """Return every support of rows (N, K) with its rows, the most frequent first.
 
     Ties are ordered by component numbers, so the order is unique.
     """
@@ -203,7 +203,7 @@ def supports(active: np.ndarray) -> Supports:
 
 
 def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
-    """Pairs of components that rows (N, K) use together, with counts, the largest first."""
+    """Return the pairs of components that rows (N, K) use together, with counts, largest first."""
     together = active.T.astype(np.float32) @ active.astype(np.float32)  # exact below 2^24 rows
     every = ((pair, int(together[pair])) for pair in combinations(range(active.shape[1]), 2))
     return sorted(filter(lambda item: item[1], every), key=lambda item: (-item[1], item[0]))
@@ -225,15 +225,15 @@ def fullest(active: np.ndarray, most: int) -> list[Subspace]:
 
 
 def title(components: tuple[int, ...]) -> str:
-    """Title of a subspace of components, counted from 0: "{1,3}"; "none" if it is empty."""
+    """Return the title of a set of components, counted from 0: "{1,3}", or "none" if empty."""
     numbers = ",".join(str(k + 1) for k in sorted(components))
     return f"{{{numbers}}}" if numbers else "none"
 
 
 def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Scores (N, n) of preprocessed rows Y on principal components, and their variance shares (n,).
+    """Return scores (N, n) of preprocessed rows Y on principal components, and variance shares.
 
-    The most extreme score on each is positive. n is at most `n_components`, N and D.
+    The most extreme score on each component is positive. n is at most `n_components`, N and D.
     """
     from appca.models.rows import about, centre_of, project
     from appca.models.stiefel import principal
@@ -247,7 +247,7 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
 
 
 def explained_shares(fitted: FittedRun) -> tuple[np.ndarray, float]:
-    """Return the variance share lost without each component, (K,), and without all of them.
+    """Return the share of variance lost without each component, (K,), and without all of them.
 
     A row is y = W s + r, with |y|^2 = |r|^2 + 2 s'W'r + |W s|^2. Removing component k raises |r|^2
     by 2 s_k w_k'r + s_k^2 |w_k|^2. Because s is the posterior mean given the row's support,
@@ -257,7 +257,7 @@ def explained_shares(fitted: FittedRun) -> tuple[np.ndarray, float]:
     W = fitted.components.astype(np.float64)
     squares, gram = scores.T @ scores, W @ W.T
     power, lengths = np.diagonal(squares), np.diagonal(gram)
-    # W'r is s times this; with noise per feature, this is an approximation by the mean noise.
+    # W'r is s times this ratio; with noise per feature, the mean noise approximates it.
     by_feature = np.ndim(fitted.noise_variance) > 0
     noise = lengths if by_feature else fitted.noise_variance
     ratio = noise / np.maximum(fitted.latent_variance, tiny)
@@ -271,10 +271,10 @@ _LEAST = 1e-12
 
 
 def slant(images: np.ndarray) -> np.ndarray:
-    """Slant (N,) of uint8 images (N, h, w) in degrees, positive to the right.
+    """Return the slant (N,) of uint8 images (N, h, w) in degrees, positive to the right.
 
-    Slant is the arctan of the regression of x on height. By second moments of the brightness,
-    tan(slant) = cov(x, -y) / var(y), which is the shear that makes the glyph upright.
+    Slant is the arctan of the slope of x on height. From second moments of the brightness,
+    tan(slant) = cov(x, -y) / var(y), the shear that makes the glyph upright.
     """
     n, h, w = images.shape
     light = images.reshape(n, -1).astype(np.float64)
@@ -287,11 +287,11 @@ def slant(images: np.ndarray) -> np.ndarray:
 
 
 def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, float, float]:
-    """Compare values (N,) of the rows `inside`, (N,) bool, with those of all other rows.
+    """Compare values (N,) of the rows `inside`, (N,) bool, with the values of all other rows.
 
     Returns the number of rows inside, their mean and standard deviation, Cohen's d (difference of
-    means in pooled standard deviations) and its standard error. The last two are NaN with fewer
-    than two rows on either side.
+    means in pooled standard deviations) and its standard error. The last two are NaN if either
+    side has fewer than two rows.
     """
     members, rest = values[inside], values[~inside]
     n, m = len(members), len(rest)
@@ -304,18 +304,18 @@ def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, f
 
 
 class Sharing(NamedTuple):
-    """Mean use of K components by C classes, and sharing between classes; NaN if no rows."""
+    """Use of K components by C classes, and components that classes share; NaN without rows."""
 
-    shared: np.ndarray  # (C, C) mean number of components, over pairs of distinct rows
+    shared: np.ndarray  # (C, C) mean number of shared components, over pairs of distinct rows
     counts: np.ndarray  # (C,) rows per class
-    overall: float  # mean number of components, over pairs of distinct rows with a class
+    overall: float  # the same over all pairs of distinct rows with a class
     uses: np.ndarray  # (C, K) share of a class's rows that use each component
 
 
 def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
     """Count the components that the rows of each class use, and those that two classes share.
 
-    `active` is (N, K); `codes` (N,) are classes, negative for rows without one, which are left out.
+    `active` is (N, K); `codes` (N,) are classes. Rows with negative codes have no class.
     With s_a the sum of the 0/1 supports of class a, pairs of rows of classes a and b share
     s_a @ s_b components in total; pairs of a row with itself are subtracted.
     If labels were permuted, every entry would have the expectation `overall`.
@@ -330,6 +330,6 @@ def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
 
 
 def closest_pairs(shared: np.ndarray) -> list[tuple[int, int, float]]:
-    """Pairs of different classes by shared components (C, C), most first; ties by index."""
+    """Return pairs of distinct classes, those that share most components (C, C) first."""
     every = ((a, b, float(shared[a, b])) for a, b in combinations(range(len(shared)), 2))
     return sorted((pair for pair in every if not np.isnan(pair[2])), key=lambda pair: -pair[2])

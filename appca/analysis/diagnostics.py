@@ -26,7 +26,7 @@ LEAST_LENGTH = 10
 
 
 class Requirement(NamedTuple):
-    """Number of sweeps a chain needs; a rough estimate if less than `INDEPENDENT_DRAWS`."""
+    """Number of sweeps that a chain needs; a rough estimate if below `INDEPENDENT_DRAWS`."""
 
     burn_in: int
     total: int  # sweeps to keep after burn-in
@@ -34,7 +34,7 @@ class Requirement(NamedTuple):
 
 
 def raftery_lewis(draws: ArrayLike) -> Requirement:
-    """Judge one chain of a scalar: draws (n,), at least 10 and not all the same."""
+    """Judge one chain of a scalar from its draws (n,), at least 10 and not all equal."""
     x = np.asarray(draws, dtype=np.float64)
     below = x <= np.quantile(x, QUANTILE)
     if below.all():  # the smallest value of a discrete quantity may exceed the quantile
@@ -49,11 +49,11 @@ def raftery_lewis(draws: ArrayLike) -> Requirement:
 
 
 def thinning(below: NDArray[np.bool_]) -> int:
-    """Find the smallest thinning at which the sequence is a first-order Markov chain.
+    """Return the smallest thinning at which BIC prefers a first-order Markov chain.
 
-    By BIC: the likelihood ratio statistic of the second-order versus the first-order chain,
+    The likelihood ratio statistic of the second-order versus the first-order chain,
     G2 = 2 sum n_ijk log(n_ijk n_.j. / (n_ij. n_.jk)) over successive triples of states, has 2
-    degrees of freedom and must fall below 2 log(n - 2).
+    degrees of freedom and must be below 2 log(n - 2).
     """
     thin = 1
     while True:
@@ -72,9 +72,9 @@ def thinning(below: NDArray[np.bool_]) -> int:
 
 
 def required(alpha: float, beta: float, thin: int = 1) -> Requirement:
-    """Convert a two-state chain's rates of leaving each state to burn-in and length.
+    """Return burn-in and length of a two-state chain, given its rates of leaving each state.
 
-    The distance from stationarity falls like (1 - alpha - beta)^m; the mean of n steps has variance
+    The distance from stationarity decays as (1 - alpha - beta)^m; the mean of n steps has variance
     alpha beta (2 - alpha - beta) / ((alpha + beta)^3 n).
     """
     both, memory = alpha + beta, abs(1 - alpha - beta)
@@ -84,7 +84,7 @@ def required(alpha: float, beta: float, thin: int = 1) -> Requirement:
     return Requirement(burn_in, total, (burn_in + total) / INDEPENDENT_DRAWS)
 
 
-# Vehtari et al. (2021): rank-normalised split R-hat below 1.01, and 100 effective draws a chain.
+# Vehtari et al. (2021): rank-normalized split R-hat below 1.01, and 100 effective draws per chain.
 LARGEST_R_HAT = 1.01
 SUSPECT_R_HAT = 1.05
 LEAST_ESS_PER_CHAIN = 100
@@ -93,11 +93,11 @@ WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): longer chains do not help
 
 Level = Literal["good", "unknown", "doubtful", "bad"]
 LEVELS: tuple[Level, ...] = ("good", "unknown", "doubtful", "bad")
-MOST_DOUBTFUL, MOST_REPEATED = 1 / 3, 0.01  # largest acceptable shares of such rows
-MOST_AT_FLOOR = 0.05  # largest acceptable share of features at their noise floor
-MOST_OF_A_ROW, MOST_BEFORE_BAD = 0.1, 0.5  # shares of the squared projections in one row
-RECOVERED = 0.9  # least median |cos| of a component over fits to halves of the rows
-CLEAR = 2.0  # standard errors
+MOST_DOUBTFUL, MOST_REPEATED = 1 / 3, 0.01  # maximum shares of doubtful and of repeated rows
+MOST_AT_FLOOR = 0.05  # maximum share of features at their noise floor
+MOST_OF_A_ROW, MOST_BEFORE_BAD = 0.1, 0.5  # maximum shares of one row in the squared projections
+RECOVERED = 0.9  # minimum median |cos| of a component over fits to halves of the rows
+CLEAR = 2.0  # standard errors that count as a clear difference
 
 SCALARS = {
     "log_joint": "joint log-density",
@@ -118,7 +118,7 @@ class Diagnosis(NamedTuple):
     r_hat: float
     ess_bulk: float
     ess_tail: float
-    raftery_lewis: Requirement | None  # of the chain that needs most
+    raftery_lewis: Requirement | None  # of the chain that needs the most sweeps
 
 
 class Check(NamedTuple):
@@ -126,11 +126,11 @@ class Check(NamedTuple):
 
     level: Level
     label: str
-    why: str  # also says what to do
+    why: str  # reason and remedy
 
 
 def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
-    """Select the quantities for judging chains: name -> (chain, draw)."""
+    """Return the quantities for judging chains by name, (chain, draw) each."""
     traces = {words: posterior[key] for key, words in SCALARS.items() if key in posterior}
     if "latent_variance" in posterior:
         each, name = np.asarray(posterior["latent_variance"]), "factor variance"
@@ -146,7 +146,7 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.fl
 
 
 def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
-    """Diagnose every invariant quantity that varies; R-hat is not split for binary ones."""
+    """Diagnose every invariant quantity that varies; do not split R-hat for binary quantities."""
     from appca.models.chains import load_arviz
 
     arviz, diagnoses = load_arviz(), []
@@ -166,7 +166,7 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
 
 
 def starts_apart(model: str, parameters: Mapping[str, Any]) -> bool:
-    """Whether the chains started far apart; only then is their agreement evidence."""
+    """Whether the chains started far apart, without which their agreement proves nothing."""
     starts = parameters.get("init"), parameters.get("chain_starts")
     return bool(model == "NPPCA" or starts[0] == "random" or starts[1] == "overdispersed")
 
@@ -177,7 +177,7 @@ def worst(checks: Sequence[Check]) -> Level:
 
 
 def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
-    """Check properties of draws other than convergence; a learned K may reach `most`."""
+    """Check properties of draws other than convergence, such as whether K reached `most`."""
     from appca.models.chains import levels
 
     checks = []
@@ -214,7 +214,7 @@ def most_frequent(numbers: NDArray[np.integer[Any]]) -> int:
 def of_chains(
     diagnoses: Sequence[Diagnosis], n_chains: int, *, apart: bool | None = None
 ) -> list[Check]:
-    """Check whether chains agree, their starts, and whether there are enough draws."""
+    """Check the starts of chains, their agreement, and the number of draws."""
     if not diagnoses:
         return [Check("bad", "Too few draws", "Raise the number of draws.")]
     most = max(diagnoses, key=lambda d: d.r_hat if np.isfinite(d.r_hat) else np.inf)
@@ -258,7 +258,7 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
         checks = [Check("doubtful", "Component unused", why)]
     why = f"{percent(share)} of the variance in the components comes from row {shortened(ids[row])}"
     n, L = len(fitted.active), max(1.0, float(fitted.active.sum(axis=1).mean()))
-    by_chance = betaincinv(L / 2, L * (n - 1) / 2, 1 - 0.01 / n)  # of the largest of n shares
+    by_chance = betaincinv(L / 2, L * (n - 1) / 2, 1 - 0.01 / n)  # 99% limit for the largest share
     if share > max(MOST_OF_A_ROW, by_chance):
         why += ": look at that row, and leave it out if it is an error."
         level: Level = "bad" if share > MOST_BEFORE_BAD else "doubtful"
@@ -267,7 +267,7 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
 
 
 def of_halves(halves: Stability | None) -> list[Check]:
-    """Check that fits to halves have the same components, and that K and L suit the other half."""
+    """Check that fits to halves recover the components, and that K and L suit the other half."""
     if halves is None:
         why = "Fit halves of the rows to see whether their components agree with these."
         return [Check("unknown", "Halves not fitted yet", why)]
@@ -315,7 +315,7 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
 
 
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:
-    """Return the fields of a diagnosis that fail; `burn_in` of the chains is in kept draws."""
+    """Return the fields of a diagnosis that fail; `burn_in` is counted in kept draws."""
     wanted, asked = LEAST_ESS_PER_CHAIN * n_chains, diagnosis.raftery_lewis
     enough = {  # comparisons with NaN are False
         "r_hat": diagnosis.r_hat <= LARGEST_R_HAT,
@@ -328,7 +328,7 @@ def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> se
 
 
 def of_climb(log_likelihoods: Sized, reason: str, at_floor: float = 0.0) -> list[Check]:
-    """Check that EM converged, and the share `at_floor` of features whose noise is at its floor."""
+    """Check that EM converged, and that the share of features at their noise floor is small."""
     if "floor" in reason:
         why = "The components reproduce the rows almost exactly, so likelihoods mean little: "
         why += "lower K or L, or look for repeated rows."

@@ -36,7 +36,7 @@ def enrichment(
     n_rotations: int = 999,
     random_state: Any = 0,
 ) -> "pd.DataFrame":
-    """Test which sets of features have large weights on the components of a fitted model.
+    """Test which feature sets have large weights on the components of a fitted model.
 
     Parameters
     ----------
@@ -45,27 +45,27 @@ def enrichment(
     X : array-like or data frame, shape (N, D)
         Rows; their residuals show how features correlate. At most 1,000 rows are used.
     sets : mapping of str to sequence of str, or path
-        Features by the name of their set; or a GMT file; a CSV file of lines with a feature and its
-        set; or a NIfTI atlas of numbered regions, where features are called "voxel-x-y-z".
+        Set names mapped to features; or a GMT file; or a CSV file with a feature and its set on
+        each line; or a NIfTI atlas of numbered regions, whose features are named "voxel-x-y-z".
     feature_names : sequence of str, length D
     least : int
         Minimum number of features of X in a set; smaller sets are left out.
     n_rotations : int
-        Random directions per test; extended as in `association`, with a generalised Pareto tail.
+        Random directions per test, extended as in `association` by a generalized Pareto tail.
     random_state : int, Generator or None
 
     Returns
     -------
     DataFrame
         One row for each `set`, `component` (counted from 1) and `sign` ("+" or "-"), sorted by
-        `q`, then by falling effect: `n` features, `effect` (the statistic in standard
+        `q`, then by decreasing effect: `n` features, `effect` (the statistic in standard
         deviations of the null), `p`, one-sided, and `q`, corrected for all tests (Benjamini and
         Hochberg, 1995).
 
     Raises
     ------
     InputError
-        When there are not D names, no set has enough features, or a file is malformed.
+        If the number of names is not D, no set has enough features, or a file is malformed.
     """
     import pandas as pd
 
@@ -115,7 +115,7 @@ def enrichment(
 
 
 def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[list[str], Any]:
-    """Return the names of the sets that are large enough, and their features, sparse (D, S)."""
+    """Return the names of sufficiently large sets, and their features, sparse (D, S)."""
     from scipy.sparse import csc_array
 
     msg = f"X has {D:,} features; got {len(features):,} names, so give one for each."

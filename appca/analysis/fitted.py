@@ -38,12 +38,12 @@ class _ReadOnly:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DescribedRows(_ReadOnly):
-    """Results of a model with K components for N rows; all arrays are read-only.
+    """Results of a model with K components for N rows, as read-only arrays.
 
     `scores` (N, K) are posterior means given the MAP support `active`, and 0 for unused components.
     `membership` (N,) is the probability of that support, `inclusion` (N, K) that of each component,
     `error` (N,) the mean squared reconstruction error per feature, in preprocessed units.
-    Log-likelihoods are in nats, with standard errors if estimated; `row_scales`: posterior means.
+    Log-likelihoods are in nats, with errors if estimated. `row_scales` are posterior means.
     """
 
     scores: np.ndarray
@@ -68,7 +68,7 @@ class DescribedRows(_ReadOnly):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "DescribedRows":
-        """Rebuild the input of `row_arrays`; KeyError for missing arrays."""
+        """Rebuild results from their `row_arrays`; KeyError for missing arrays."""
         names = {*ROW_ARRAYS, *arrays.keys() & set(SOME_ROW_ARRAYS)}
         return DescribedRows(**{name: arrays[name] for name in names})
 
@@ -78,7 +78,7 @@ class DescribedRows(_ReadOnly):
         return {name: value for name, value in every.items() if value is not None}
 
     def take(self, rows: np.ndarray) -> "DescribedRows":
-        """Return the results of some of the rows."""
+        """Return the results of the given rows."""
         return DescribedRows(**{name: values[rows] for name, values in self.row_arrays().items()})
 
     def followed_by(self, others: "DescribedRows") -> "DescribedRows":
@@ -92,12 +92,11 @@ class DescribedRows(_ReadOnly):
 class FittedModel(_ReadOnly):
     """A fitted estimator's arrays and its preprocessing, for describing new rows.
 
-    components (K, D') and mean (D',) are for the D' features after preprocessing. Noise variance
+    Components (K, D') and mean (D',) refer to the D' features after preprocessing. Noise variance
     is a number, or one per feature (0 for a constant feature). `scale` (K,) is the root mean square
-    of a component's scores over the rows that use it. `n_active` is None if the support size
-    varies by row; then `weights` (K,) is the share of rows that use a component, and alpha the mass
-    parameter of the IBP. `draws` are those that queries of a sampled fit average over, as
-    `QueryDraws`; `log_likelihoods` are in nats, one per iteration.
+    of a component's scores over its rows. If the support size varies, `n_active` is None, `weights`
+    (K,) is the share of rows that use a component, and alpha the IBP's mass parameter. Queries of a
+    sampled fit average over `draws` (`QueryDraws`). `log_likelihoods` (nats) has each iteration.
     """
 
     components: np.ndarray
@@ -127,7 +126,7 @@ class FittedModel(_ReadOnly):
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
         """Rebuild a model from its `model_arrays`.
 
-        Raises KeyError for missing arrays, ValueError for an array where a number belongs.
+        Raises KeyError for missing arrays, ValueError if an array should be a number.
         """
         draws = _without(DRAWS, arrays)
         msg = "the draws that queries average over do not fit together"
@@ -179,10 +178,10 @@ class FittedModel(_ReadOnly):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedRun(FittedModel, DescribedRows):
-    """A fitted model and its results for the rows it was fitted to.
+    """A fitted model and its results for the fitted rows.
 
-    `posterior` has the draws of a sampled fit, (n_chains, n_draws, ...) each; `imputed` (m,) the
-    model's values for the missing cells, in data units, row by row.
+    `posterior` contains the draws of a sampled fit, (n_chains, n_draws, ...) each; `imputed` (m,)
+    contains the model's values for the missing cells, in data units, row by row.
     """
 
     posterior: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -203,9 +202,9 @@ class FittedRun(FittedModel, DescribedRows):
     def arranged(
         self, order: Sequence[int], signs: Sequence[int], names: tuple[str, ...] = ()
     ) -> "FittedRun":
-        """Return the run with component ``order[j]`` at index j of all arrays, draws included.
+        """Return the run with component ``order[j]`` at index j of all arrays and draws.
 
-        A sign of -1 flips the component at the new index; `names` are in the new order.
+        A sign of -1 flips the component at its new index; `names` are in the new order.
         """
         from appca.models.estimator import arranged
 
@@ -233,13 +232,13 @@ ROW_ARRAYS = tuple(part.name for part in fields(DescribedRows) if part.name not 
 
 
 def belongs_to_model(name: str) -> bool:
-    """Whether a model file has an array of this name."""
+    """Whether an array of this name belongs in a model file."""
     names = (*_EVERY_MODEL, *_SOME_MODELS, "n_active", "n_components", "alpha", CURVE)
     return name in names or name.startswith((PREPROCESSING, DRAWS))
 
 
 def _are_draws(draws: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> bool:
-    """Whether arrays are S draws of at least K components each; otherwise queries fail later."""
+    """Whether arrays are S draws of at least K components each, as queries require."""
     components, shape = model["components"], draws["components"].shape
     if len(shape) != 3 or shape[1] < len(components) or shape[2:] != components.shape[1:]:
         return False
@@ -280,7 +279,7 @@ class OfModel(Recorded):
         object.__setattr__(self, "parameters", plain("parameters", self.parameters))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able settings, from which `from_dict` makes equal ones."""
+        """Return JSON-able settings, from which `from_dict` rebuilds equal settings."""
         return super().to_dict() | {"parameters": without(self.parameters, later(self.model))}
 
     @classmethod

@@ -13,7 +13,7 @@ from appca.data.dataset import Dataset, categories
 from appca.frames import column_of as column_of_table
 from appca.words import number, percent, refuse_if, shortened
 
-MOST_FEATURES = 1000  # maximum number in one list
+MOST_FEATURES = 1000  # maximum number of features in a list
 MOST_RANKED = 5_000  # maximum number of rows for ranking neighbours in panels on a page
 CHANNELS = ("red", "green", "blue")
 OF_CLASSES = {"is": "is one of", "is not": "is none of"}
@@ -66,7 +66,7 @@ MEASURES = [key for key, colour in COLOURS.items() if colour.offered is None]
 
 
 def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str, str]:
-    """Map keys of conditions to names; only the first features that contain `wanted`."""
+    """Map keys of conditions to names; of features, only the first that contain `wanted`."""
     names = {f"label:{name}": name for name in dataset.labels}
     names |= {key: key for key in ("subspace", *MEASURES)}
     names |= {f"score:{k}": f"score on {name_of(fitted, k)}" for k in range(fitted.scores.shape[1])}
@@ -78,7 +78,7 @@ def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str,
 
 
 def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
-    """Return the column for a key of `names_of`; scores on unused components are NaN."""
+    """Return the column of a key from `names_of`; scores on unused components are NaN."""
     kind, _, rest = key.partition(":")
     if kind == "subspace":
         codes, names = supports(fitted.active)
@@ -103,7 +103,7 @@ def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
 
 
 def feature_name(dataset: Dataset, j: int) -> str:
-    """Return a feature's name, a pixel's position (from 1, top left), or a number."""
+    """Return a feature's name, or a pixel's position (from 1, top left), or its number."""
     if dataset.feature_names is not None:
         return dataset.feature_names[j]
     if dataset.image_shape is None:
@@ -117,7 +117,7 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
     """Return which rows meet a condition, (N,) bool; rows with a missing number never do.
 
     For classes, `relation` is a key of `OF_CLASSES` and `value` contains class names. For numbers,
-    it is a key of `OF_NUMBERS`: "highest" 5 means above the 95% quantile. Else raises InputError.
+    it is a key of `OF_NUMBERS`; "highest" 5 means above the 95% quantile. Else raises InputError.
     """
     rules = OF_NUMBERS if column.names is None else OF_CLASSES
     kind = "numbers" if column.names is None else "classes"
@@ -139,12 +139,12 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 
 LEAST = 2  # minimum number of rows per side
 LEAST_USERS = 5  # minimum number of users of a component per side, to compare scores
-MOST_CLASSES = 50  # the largest classes of a column
-MOST_VALUES = 1 << 24  # ranked numbers; larger data are sampled
+MOST_CLASSES = 50  # maximum number of classes of a column, the largest ones
+MOST_VALUES = 1 << 24  # maximum number of ranked values; larger data are sampled
 FEWEST_SAMPLED = 1000
 EXACT = 20  # maximum number of rows for the exact rank test
-SMALL_COUNT = 5.0  # expected rows per cell below which the exact test is used
-# upper limits of |delta| after Romano et al. (2006); anything above is large
+SMALL_COUNT = 5.0  # expected count of a cell below which the exact test is used
+# upper limits of |delta| after Romano et al. (2006); larger effects are “large”
 STRENGTHS = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 SIGNIFICANT = 0.05
 _BLOCK_VALUES = 1 << 22
@@ -155,9 +155,9 @@ class GroupDifference(NamedTuple):
 
     kind: str  # "feature", "score", "use", "class", "subspace" or "measure"
     name: str  # a class is “column = class”
-    group: float  # mean, or share of the rows
+    group: float  # mean, or share of rows
     rest: float
-    effect: float  # Cliff's delta, or difference of shares; positive: larger in the group
+    effect: float  # Cliff's delta, or difference of shares; positive if larger in the group
     d: float | None  # Cohen's d of a number; NaN if neither side varies
     p: float  # Mann-Whitney, chi-square or Fisher
     corrected: float = np.nan  # for multiple tests (Benjamini-Hochberg)
@@ -169,7 +169,7 @@ class GroupDifference(NamedTuple):
 
     @property
     def strength(self) -> str:
-        """The size of the effect as a word."""
+        """The strength of the effect as a word."""
         size = abs(self.effect)
         return next((word for limit, word in STRENGTHS if size < limit), "large")
 
@@ -185,15 +185,15 @@ class GroupComparison(NamedTuple):
     n_group: int
     n_rest: int
     differences: list[GroupDifference]  # strongest first
-    sampled: int | None  # number of rows for comparing features; None: all
+    sampled: int | None  # number of rows sampled to compare features; None: all rows
     n_tests: int
 
 
 def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupComparison:
-    """Compare the rows of a group, mask (N,), with all others in labels, features and the fit.
+    """Compare the rows in a group, mask (N,), with all other rows by labels, features and the fit.
 
-    Pixels are not compared. Differences are ranked by the size of the effect, ties by Cohen's d.
-    Raises InputError when the group or the rest has fewer than two rows.
+    Pixels are not compared. Differences are ranked by effect, ties by Cohen's d. Raises InputError
+    if the group or the rest has fewer than two rows.
     """
     group, rest = np.flatnonzero(mask), np.flatnonzero(~mask)
     many = f"at least {LEAST}" if len(group) < LEAST else f"at most {len(mask) - LEAST:,}"
@@ -201,7 +201,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     refuse_if(min(len(group), len(rest)) < LEAST, msg)
     active = fitted.active
     measures = np.stack([column_of(dataset, fitted, key).values for key in MEASURES], axis=1)
-    # rows that do not use a component have no score; use is compared separately
+    # rows without a component have no score on it; use is compared separately
     scores = np.where(active, fitted.scores, np.nan)
     names = [name_of(fitted, k) for k in range(active.shape[1])]
     parts = [
@@ -250,9 +250,9 @@ def differences(
 ) -> list[GroupDifference]:
     """Compare columns of the group (n, D) and the rest (m, D): numbers (NaN is missing) or bool.
 
-    Numbers need `least` values per side: Cliff's delta, Cohen's d by the pooled standard
-    deviation, two-sided p by Mann-Whitney. Shares: chi-square without correction, or Fisher's
-    exact test if an expected count is below 5.
+    Numbers need `least` values per side and get Cliff's delta, Cohen's d by the pooled standard
+    deviation, and a two-sided p by Mann-Whitney. Shares get chi-square without correction, or
+    Fisher's exact test if an expected count is below 5.
     """
     from scipy.stats import chi2_contingency, fisher_exact, mannwhitneyu
 
@@ -291,7 +291,7 @@ def differences(
     return [GroupDifference(kind, *column) for column in columns]
 
 
-NAMED, MOST_SHOWN = 3, 10  # differences in the sentence, and in the chart that it sums up
+NAMED, MOST_SHOWN = 3, 10  # maximum number of differences in the sentence and in its chart
 
 
 def sentence(comparison: GroupComparison, group: str = "These rows") -> str:

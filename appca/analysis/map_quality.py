@@ -13,14 +13,14 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
 from appca.words import refuse_if
 
-ANCHORS, PANEL_ANCHORS = 2000, 500  # compared rows: of all, and of a panel
+ANCHORS, PANEL_ANCHORS = 2000, 500  # number of rows compared overall, and in a panel
 NEIGHBOURS = 15
-# Up to DIRECT products, and on maps, distances are sums of squared differences, so that distances
-# to equal rows are equal; above, a matrix product is faster.
+# Up to DIRECT products, and on maps, distances are sums of squared differences, so that equal rows
+# have equal distances; above that, a matrix product is faster.
 DIRECT, FLAT = 3e8, 3
-_BLOCK = 1 << 22  # distances per block
+_BLOCK = 1 << 22  # number of distances per block
 EXACT = 20_000
-LINES = 6  # nearest rows that a picture draws lines to
+LINES = 6  # number of nearest rows to which a picture draws lines
 
 
 class AnchorMean(NamedTuple):
@@ -40,9 +40,9 @@ class Quality(NamedTuple):
 
 
 class Trust(NamedTuple):
-    """Changes of the neighbours of every row in a picture; NaN for rows that are not compared.
+    """False and missing neighbours of every row in a picture; NaN for rows not compared.
 
-    The mean of 1 - `false` is the trustworthiness of the picture, of 1 - `missing` its continuity.
+    Trustworthiness of the picture is the mean of 1 - `false`, continuity that of 1 - `missing`.
     """
 
     false: np.ndarray  # (N,) 0: no false neighbours; 1: the farthest rows are neighbours
@@ -62,9 +62,9 @@ def quality(
 ) -> Quality:
     """Compare the neighbours of rows in the data X (N, D) and in a projection E (N, q).
 
-    If rows use different components, E has all K scores, zero for unused components. `classes`
-    (N,) are counted from 0, negative for no class: such rows have no vote.
-    Raises ValueError when X and E differ in length, or k is not below N / 2.
+    If rows use different components, E contains all K scores, zero for unused components.
+    `classes` (N,) are counted from 0; rows with negative classes do not vote.
+    Raises ValueError if X and E differ in length, or k is not below N / 2.
     """
     anchors = sample_of(len(X), n_anchors, random_state)
     rows, neighbours = compared_rows(X, E, anchors, n_neighbors, report)
@@ -81,7 +81,7 @@ def trust(X: np.ndarray, E: np.ndarray, *, n_neighbors: int = NEIGHBOURS - 1) ->
     """Find false and missing neighbours of every row among X (N, D) at positions E (N, q).
 
     Above 20,000 rows a random sample of 4e8 / N rows is compared with all rows. Raises ValueError
-    when X and E differ in length, or k is not below N / 2.
+    if X and E differ in length, or k is not below N / 2.
     """
     anchors = sample_of(len(X), EXACT**2 // len(X) if len(X) > EXACT else EXACT, 0)
     measures = np.full((3, len(X)), np.nan)
@@ -94,7 +94,7 @@ def panel_trust(
 ) -> Trust:
     """Find false and missing neighbours of every row of X (N, D) among the rows of its panel.
 
-    Rows of panels with at most 2 k rows, and rows that `trust` leaves out, are NaN.
+    Rows in panels with at most 2 k rows, and rows that `trust` skips, are NaN.
     """
     measures = np.full((3, len(X)), np.nan)
     for group in ranked(active):
@@ -115,7 +115,7 @@ def with_trust(
 ) -> Embedding:
     """Return a map with trust and nearest rows, or unchanged if there are too few rows.
 
-    The store has the neighbours used for the map; `report` gets (stage, share).
+    The store contains the neighbours used for the map; `report` receives (stage, fraction).
     """
     k = config.n_neighbors - 1
     if 2 * k >= dataset.n_rows:
@@ -134,7 +134,7 @@ def compared_rows(
     """Compare the k nearest rows of each of m anchors in the data and in a projection, exactly.
 
     Returns the trust of the anchors, (m,) each, and their neighbours (m, k) in the projection.
-    Raises ValueError when X and E differ in length, or k is not below N / 2.
+    Raises ValueError if X and E differ in length, or k is not below N / 2.
     """
     n = len(X)
     msg = f"X and E must have the same rows; got {n} and {len(E)}: project the compared rows."
@@ -158,9 +158,9 @@ def compared_rows(
 def knn_accuracy(
     classes: np.ndarray, neighbours: np.ndarray, anchors: np.ndarray, population: int
 ) -> AnchorMean:
-    """Share of anchors (m,) in the majority class of their nearest rows (m, k), see `quality`.
+    """Return the share of anchors (m,) in the majority class of their nearest rows (m, k).
 
-    Anchors are row numbers of rows with a class, drawn from `population` rows.
+    Anchors are indices of rows with a class, drawn from `population` rows; see `quality`.
     """
     right = np.zeros(len(anchors))
     for place, votes in enumerate(classes[neighbours]):
@@ -182,8 +182,8 @@ def crowding(
     """Compare panels of single subspaces with one picture of all rows, by k-NN accuracy.
 
     scores and active (N, K) are the piecewise projection, `other` (N, q) the picture, classes (N,)
-    numbers from 0. For each of the `most` largest panels with enough rows, returns the accuracy of
-    a sample of its rows in the panel, in the picture of these rows, and in that of all rows.
+    indices. For each of the `most` largest panels with enough rows, returns the accuracy of a
+    sample of its rows in the panel, in the picture of these rows, and in the picture of all rows.
     """
     least, crowdings = max(LEAST_ROWS, 2 * n_neighbors + 2), []
     panels = [panel for panel in ranked(active) if panel.components and len(panel.rows) >= least]
@@ -201,7 +201,7 @@ def crowding(
 
 
 def nearest(distances: np.ndarray, k: int) -> np.ndarray:
-    """Return the k rows of the smallest distances (N,); ties go to the first rows."""
+    """Return the k rows with the smallest distances (N,); ties go to the first rows."""
     limit = np.partition(distances, k - 1)[k - 1]
     below = np.flatnonzero(distances < limit)
     return np.concatenate([below, np.flatnonzero(distances == limit)[: k - len(below)]])
@@ -249,18 +249,18 @@ def nearest_classes(
     codes: np.ndarray,
     names: Sequence[str],
 ) -> list[tuple[str | None, float]]:
-    """Find the class nearest to each class in the projection.
+    """Return the class nearest to each class in the projection.
 
-    A row's neighbours are the rows of its own subspace, by the distance of their projections. Each
-    row votes for the class of its nearest row of another class; ties go to the first class in
-    `names`. `components` are (K, D), `scores` and `active` (N, K), `codes` (N,) indices. Returns
-    that class and its share of the votes; None if no row shares its subspace with another class.
+    Each row votes for the class of the nearest row of another class in its own subspace, by the
+    distance of projections. Ties go to the first class in `names`. `components` are (K, D),
+    `scores` and `active` (N, K), `codes` (N,) indices. Returns the winning class and its share of
+    the votes, or None if no row shares its subspace with another class.
     """
     from scipy.spatial.distance import cdist
 
     votes = np.zeros((len(names), len(names)), dtype=int)
     for subspace in ranked(active):
-        if subspace.components:  # without components, all rows are at one point
+        if subspace.components:  # without components, all rows coincide
             points, mine = projected(scores, components, subspace), codes[subspace.rows]
             distances = np.where(mine[:, None] == mine, np.inf, cdist(points, points))
             near, voting = mine[distances.argmin(axis=1)], np.isfinite(distances).any(axis=1)

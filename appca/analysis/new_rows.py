@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from appca.data.dataset import Dataset
 
-LEAST = 5  # rows per side
+LEAST = 5  # minimum number of rows per side
 SAME = 1e-6  # nats per row: tolerance for recognizing the rows of a fit
 
 
@@ -35,10 +35,10 @@ def drift(
     Parameters
     ----------
     model : fitted estimator
-        With K components. A model describes the rows it was fitted to better than other rows,
-        which would look like drift: if `X_old` are these rows, the model is refitted to half of
-        them, and components are compared between the other half and `X_new`. A subset of the fitted
-        rows is not recognized: pass all of them, or rows that were not used in the fit.
+        With K components. A model describes its fitted rows better than other rows, which would
+        look like drift. So if `X_old` are the fitted rows, the model is refitted to half of them,
+        and components are compared between the other half and `X_new`. A subset of the fitted rows
+        is not recognized: pass all of them, or rows that were not used in the fit.
     X_old, X_new : array-like or data frame, shapes (N, D) and (M, D)
         At least five rows each. Columns without names are called "feature 1" and so on.
     n_permutations : int
@@ -48,7 +48,7 @@ def drift(
     Returns
     -------
     DataFrame
-        One row per test, sorted by `q`, then by falling effect: `column`, a feature, or
+        One row per test, sorted by `q`, then by decreasing effect: `column`, a feature, or
         "uses k" or "score k" of component k, counted from 1 (`rule` says how a feature of that name
         is renamed); `part`: "level", or "spread", the distance from the median; `effect`, from -1
         to 1: Cliff's delta for numbers, positive if new rows are higher or more spread out; its
@@ -61,7 +61,7 @@ def drift(
     Raises
     ------
     InputError
-        When a side has fewer than five rows, or the columns differ or are in another order.
+        If a side has fewer than five rows, or the columns or their order differ.
     """
     old, new = frames.matrix_of(X_old), frames.matrix_of(X_new)
     names = old.names or new.names or [f"feature {d + 1}" for d in range(old.values.shape[1])]
@@ -89,7 +89,7 @@ def drift(
 def _unbiased(
     model: Any, old: frames.Matrix, rng: np.random.Generator
 ) -> tuple[Any, Any, Any, Any]:
-    """Return a fit to half of the old rows, that half, and matching order and signs (K,)."""
+    """Return a fit to half of the old rows, that half, and the matching order and signs (K,)."""
     from sklearn.base import clone
 
     from appca.models.draws import match
@@ -145,18 +145,18 @@ def drifted(
     return tests[["column", "part", "effect", "direction", "old", "new", "n", "p", "q"]]
 
 
-LEVEL = 0.99  # default level of both limits
+LEVEL = 0.99  # default share of rows within each limit
 
 
 class NewRowsVerdict(NamedTuple):
-    """Distances of new rows, and limits that a given share of rows is below."""
+    """Distances of new rows, and limits below which a given share of rows falls."""
 
     distances: Distances
     of_model: np.ndarray  # (N, 2) limits of T2 and Q, chi-square quantiles
     of_data: np.ndarray | None  # preferred: limits from the rows of the fit
     ratios: np.ndarray  # (N, 2) T2 and Q divided by the limits in use
     fits: np.ndarray  # (N,) bool: within both limits
-    order: np.ndarray  # (N,) row numbers, worst fit first
+    order: np.ndarray  # (N,) row indices, worst fit first
 
 
 def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:

@@ -1,7 +1,7 @@
-"""Permutation p values: as many permutations as a test needs, and a model of the tail.
+"""Permutation p values with as many permutations as a test needs, and a model of the tail.
 
 A test stops once 20 permutations have reached its statistic (Besag and Clifford, 1991). If no
-permutation has, a generalised Pareto distribution extrapolates the tail (Knijnenburg et al.,
+permutation has, a generalized Pareto distribution extrapolates the tail (Knijnenburg et al.,
 2009), so that p can be small enough to correct for multiple tests.
 """
 
@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-ENOUGH = 20  # permutations that reach the statistic
-MORE = 10  # factor of permutations for tests that lack them
-TAIL = 250  # permuted statistics for fitting the tail; at most a quarter of all
-LEAST_TAIL = 25
+ENOUGH = 20  # permutations reaching the statistic, at which a test stops
+MORE = 10  # maximum factor of permutations for tests that have not stopped
+TAIL = 250  # number of permuted statistics that fit the tail; at most a quarter of all
+LEAST_TAIL = 25  # minimum of that number
 CLEAR = 1e-7  # smallest p of the extrapolated tail
 ROUNDING = 1e-9  # tolerance for statistics summed in different orders
 
@@ -24,7 +24,7 @@ def permuted(
     least: np.ndarray | float = 0.0,
     step: int = 500,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return p, at least `least`, and the mean permuted statistic, all (T,); large is significant.
+    """Return p >= `least` and the mean permuted statistic, all (T,), for large observed values.
 
     ``draw(m, tests)`` returns statistics (t, m) of tests (t,) for m permutations, `step` at a time.
     """

@@ -1,4 +1,4 @@
-"""Analyse rows and groups of rows: one row as an equation, outliers, similar rows."""
+"""Analyze rows and groups of rows: one row as an equation, outliers, similar rows."""
 
 import math
 from collections import Counter
@@ -25,14 +25,14 @@ class RowParts(NamedTuple):
 
     original: np.ndarray  # (D,)
     average: np.ndarray  # (D,) reconstruction with all scores 0
-    components: tuple[int, ...]  # components used, from 0
+    components: tuple[int, ...]  # components used, counted from 0
     scores: np.ndarray  # (L,)
     terms: np.ndarray  # (L, D) score times component
     reconstruction: np.ndarray  # (D,) average + sum of the terms
 
 
 def parts(dataset: "Dataset", fitted: FittedRun, row: int) -> RowParts:
-    """Write a row, with missing cells imputed, as a sum of terms."""
+    """Decompose a row, with missing cells imputed, into a sum of terms."""
     x = dataset.X[row].astype(np.float64)
     if dataset.missing is not None and fitted.imputed is not None:
         before, gaps = int(dataset.missing[:row].sum()), dataset.missing[row]
@@ -95,7 +95,7 @@ def alternatives(
 
 
 def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray:
-    """Return P(row uses k components) for k = 0..K, if L is learned."""
+    """Return P(row uses k components) for k = 0, ..., K, if L is learned."""
     from appca.models.posterior import SubspacePosterior
 
     of = model.components, model.mean, model.noise_variance, model.latent_variance
@@ -123,13 +123,13 @@ def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
     return rows[np.argsort(np.einsum("nk,kl,nl->n", off, W @ W.T, off), kind="stable")[:n]]
 
 
-_SINGULAR = 1e-6  # relative to a component's squared length
-_ORTHONORMAL = 1e-4  # float32 components are orthonormal to about 1e-6
+_SINGULAR = 1e-6  # tolerance relative to a component's squared length
+_ORTHONORMAL = 1e-4  # tolerance; float32 components are orthonormal to about 1e-6
 _QUANTILES = 200  # number of chi-square quantiles averaged for limits with row scales
 
 
 class Distances(NamedTuple):
-    """T2 and Q of every row."""
+    """T2 and Q of every row, with their degrees of freedom."""
 
     t2: np.ndarray  # (N,) Hotelling's T2
     q: np.ndarray  # (N,) squared distance from the subspace divided by the noise variance
@@ -146,8 +146,8 @@ class Distances(NamedTuple):
 def distances(fitted: FittedRun) -> Distances:
     """Return T2 and Q of every row of a run.
 
-    With noise per feature T2 is in noise units and Q is 0, with no degrees of freedom. With row
-    scales both are divided by the posterior mean of the row's scale.
+    With noise per feature, T2 is in noise units, and Q is 0 with no degrees of freedom. With row
+    scales, both are divided by the posterior mean of the row's scale.
     """
     active, m = fitted.active, fitted.scores.astype(np.float64)
     by_feature = np.ndim(fitted.noise_variance) > 0
@@ -186,9 +186,9 @@ def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.nda
 def limits_of(distances: Distances, level: float, data: Distances | None = None) -> np.ndarray:
     """Return the `level` quantiles of T2 and Q, (N, 2).
 
-    By default they are chi-square quantiles of the model, or `_scaled_quantiles` with row scales;
-    they are infinite if there are no degrees of freedom. With `data`, they are empirical: as T2
-    grows with the number of components, rows are ranked by T2 divided by the model's limit.
+    By default, these are chi-square quantiles of the model, or `_scaled_quantiles` with row scales,
+    and infinite without degrees of freedom. With `data`, they are empirical. Because T2 grows with
+    the number of components, rows are then ranked by T2 divided by the model's limit.
     """
     from scipy.special import gammaincinv
 
@@ -210,9 +210,9 @@ def limits_of(distances: Distances, level: float, data: Distances | None = None)
 def _scaled_quantiles(
     numbers: np.ndarray, level: float, u: np.ndarray, p: np.ndarray, D: int
 ) -> list[float]:
-    """Quantiles of T2 / E[u | y] or Q / E[u | y] with these degrees of freedom.
+    """Return quantiles of T2 / E[u | y] or Q / E[u | y] with these degrees of freedom.
 
-    Given the support, R = T2 + Q of a row of scale u is distributed as u chi2_D, and
+    Given the support, R = T2 + Q of a row with scale u is distributed as u chi2_D, and
     p(u | y) ~ p(u) u^(-D/2) exp(-R / 2u). T2 / R is Beta(l/2, (D - l)/2), independent of R.
     """
     from scipy.optimize import brentq
@@ -236,15 +236,15 @@ def _scaled_quantiles(
 
 LEAST_ROWS = 4
 MOST_GROUPS = 30  # maximum number of groups in a subspace
-STARTS = 2  # restarts of k-means
-JOINED_SHARE, JOINED_ROWS = 0.1, 2  # least share and number of a group's rows for a class to count
+STARTS = 2  # number of starts of k-means
+JOINED_SHARE, JOINED_ROWS = 0.1, 2  # minimum share and number of a group's rows in a joined class
 
 
 class SimilarRows(NamedTuple):
     """A cluster of rows in a subspace."""
 
     components: tuple[int, ...]  # counted from 0
-    rows: np.ndarray  # (m,) row numbers, nearest the centre first
+    rows: np.ndarray  # (m,) row indices, nearest to the centre first
     spread: float  # root mean squared distance from the centre, relative to the subspace's
 
 
@@ -252,7 +252,7 @@ class Mixture(NamedTuple):
     """Class counts of a group."""
 
     counts: np.ndarray  # (C,) rows of each class
-    effective: float  # exp of the entropy of the classes: 1 for one class, 2 for two equal classes
+    effective: float  # exp of the class entropy: 1 for one class, 2 for two equal classes
     joined: tuple[int, ...]  # classes of at least two rows and a tenth of the group, largest first
 
 
@@ -272,14 +272,14 @@ def similar(
     from threadpoolctl import threadpool_limits
 
     groups: list[SimilarRows] = []
-    # With several threads, the order of sums and so the last bits vary. BLAS keeps its threads.
+    # Several threads would vary the order of sums, and so the last bits. BLAS keeps its threads.
     with threadpool_limits(1, user_api="openmp"):
         for subspace in subspaces:
             if not subspace.components or len(subspace.rows) < LEAST_ROWS:
                 continue
             points = projected(scores, components, subspace)
             scale = np.abs(points).max()
-            # rows that are equal may differ here in the last bits
+            # equal rows may differ here in the last bits
             different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
             n_groups = min(max(1, round(len(points) / size)), MOST_GROUPS, different)
             labels = KMeans(n_groups, n_init=STARTS, random_state=seed).fit(points).labels_
@@ -298,7 +298,7 @@ def similar(
 
 
 def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) -> np.ndarray:
-    """Coordinates (m, L) of a subspace's rows that preserve the distances of their projections.
+    """Return coordinates (m, L) of a subspace's rows that preserve distances of projections.
 
     With W_s'W_s = V diag(v) V', |W_s x| = |diag(v)^(1/2) V'x|.
     """
@@ -330,6 +330,6 @@ def mixtures(
 
 
 def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int]]:
-    """Pairs of classes and the number of groups that join them, the most often joined first."""
+    """Return pairs of classes and the number of groups that join them, most frequent first."""
     counted = Counter(pair for item in mixtures for pair in combinations(sorted(item.joined), 2))
     return sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))

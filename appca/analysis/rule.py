@@ -11,10 +11,10 @@ from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
 from appca.words import naming_extra, number, percent, refuse_if, shortened
 
-MOST_FEATURES = 200  # wider tables: no rules about features
-LEAST = 6  # rows per side
-MOST_ROWS = 8_000  # rows searched; at most half of them selected
-A_CONDITION = 0.02  # least gain of F1 for a condition or "not"
+MOST_FEATURES = 200  # maximum number of features that rules use; with more, rules use none
+LEAST = 6  # minimum number of rows per side
+MOST_ROWS = 8_000  # maximum number of rows searched; at most half of them are selected
+A_CONDITION = 0.02  # minimum gain in F1 for a condition or "not"
 USES, SCORE = "uses ", "score "  # columns of `rule_table`, with a component's number
 
 
@@ -22,8 +22,8 @@ class Clause(NamedTuple):
     """One condition on one column."""
 
     column: str
-    low: float | None = None  # values above it
-    high: float | None = None  # values below it
+    low: float | None = None  # values must be above
+    high: float | None = None  # values must be below
     value: bool | str | None = None  # a class, or whether a component is used
 
     def mask(self, values: Any) -> np.ndarray:
@@ -64,7 +64,7 @@ class Clause(NamedTuple):
 
 
 def called(column: str, names: Sequence[str] = ()) -> str:
-    """Return the title of a column of `rule_table`; `names` are names of components."""
+    """Return the title of a column in `rule_table`; `names` are names of components."""
     kind, k = component_of(column)
     if not k:
         return shortened(column)
@@ -73,7 +73,7 @@ def called(column: str, names: Sequence[str] = ()) -> str:
 
 
 def component_of(column: str) -> tuple[str, int]:
-    """Return USES or SCORE and the component (from 1) of a column of `rule_table`; else 0."""
+    """Return USES or SCORE and the component (from 1) of a column in `rule_table`; else "", 0."""
     kind, _, k = column.rpartition(" ")
     of_component = f"{kind} " in (USES, SCORE) and k.isdecimal()
     return (f"{kind} ", int(k)) if of_component else ("", 0)
@@ -82,8 +82,8 @@ def component_of(column: str) -> tuple[str, int]:
 class RuleQuality(NamedTuple):
     """Quality of a rule on held-out rows."""
 
-    recall: float  # share of the selected rows that it describes
-    precision: float  # share of the described rows that are selected
+    recall: float  # share of the selected rows that meet the rule
+    precision: float  # share of the rows meeting the rule that are selected
 
 
 class RowRule(NamedTuple):
@@ -97,7 +97,7 @@ class RowRule(NamedTuple):
     def mask(self, table: Any) -> np.ndarray:
         """Return which rows (N,) of a table (see `rule_table`) the rule describes.
 
-        Raises InputError when a column is missing.
+        Raises InputError if a column is missing.
         """
         columns = frames.named_columns(table)
         for clause in self.clauses:
@@ -110,7 +110,7 @@ class RowRule(NamedTuple):
         return np.asarray(np.logical_and.reduce(masks)) ^ self.negated
 
     def select(self, model: Any, X: Any, table: Any = None) -> np.ndarray:
-        """Return which rows X (N, D) of other data are selected, (N,) bool; see `appca.rule`."""
+        """Return which rows X (N, D) of other data meet the rule, (N,) bool; see `appca.rule`."""
         rows = model.describe(frames.matrix_of(X).for_model(model))
         return self.mask(rule_table(rows.scores, rows.active, frames.named_columns(table).items()))
 
@@ -144,7 +144,7 @@ class RowRule(NamedTuple):
 def rule_table(
     scores: np.ndarray, active: np.ndarray, table: Iterable[tuple[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return columns for rules: the table's, and use and scores, NaN if a row does not use it.
+    """Return columns for rules: the table's, use, and scores (NaN for unused components).
 
     " (column)" is appended to the name of a column that equals another or a component's.
     """
@@ -161,7 +161,7 @@ def rule_table(
 
 
 def dataset_table(dataset: Dataset, rows: DescribedRows) -> dict[str, Any]:
-    """Return the quantities that rules can use: named features, labels and components."""
+    """Return the columns that rules can use: named features, labels and components."""
     features: list[tuple[str, Any]] = []
     if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
         numbers = (frames.number_column("", x) for x in dataset.with_gaps().T)
@@ -181,8 +181,8 @@ def rule(
 ) -> RowRule:
     """Describe selected rows by a short rule.
 
-    Conditions are added one at a time; each is the one that raises F1 most. The rule keeps the
-    combination with the highest F1 after 0.02 is deducted per condition.
+    The search adds the condition that raises F1 most, one at a time. The rule is the combination
+    with the highest F1 after a deduction of 0.02 per condition.
 
     Parameters
     ----------
@@ -190,15 +190,15 @@ def rule(
         With K components.
     X : array-like or data frame, shape (N, D)
     selected : array-like of bool, shape (N,)
-        The rows to describe; at least six rows selected, and six not.
+        The rows to describe: at least six selected rows, and at least six others.
     table : data frame, or mapping of str to array-like of shape (N,), optional
         Columns that the rule may use in addition to use and scores: numbers and classes,
-        distinguished as in `association`, but no dates. " (column)" is appended to the name of a
-        column that equals a component's, such as "score 1".
+        distinguished as in `association`, but no dates. If a column is named like a component's,
+        such as "score 1", " (column)" is appended to its name.
     max_clauses : int
         Maximum number of conditions.
     random_state : int, Generator or None
-        Determines the third of the rows that is held out.
+        Determines which third of the rows is held out.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def rule(
     Raises
     ------
     InputError
-        When there are too few rows on either side, or `selected` and X differ in length.
+        If either side has too few rows, or `selected` and X differ in length.
     """
     rows = model.describe(frames.matrix_of(X).for_model(model))
     columns = rule_table(rows.scores, rows.active, frames.named_columns(table).items())
@@ -299,7 +299,7 @@ class _Search(NamedTuple):
         return path
 
     def best(self, path: Sequence[Clause]) -> tuple[float, Clause | None]:
-        """Return the condition that raises F1 most when added to others, and that F1."""
+        """Return the condition that raises F1 most when added to a path, and that F1."""
         rows, most, best = self.rows(path), 0.0, None
         for name, column in self.columns.items():
             order = self.orders[name][rows[self.orders[name]]]

@@ -21,7 +21,7 @@ COMBINATIONS: dict[str, tuple[str, str, Any]] = {
 
 
 def token_of(mask: np.ndarray) -> str:
-    """Twelve hex digits that identify a selection by its rows."""
+    """Return twelve hex digits that identify a selection by its rows."""
     return sha256(f"{len(mask)} ".encode() + np.packbits(mask).tobytes(), ID_DIGITS)
 
 
@@ -62,7 +62,7 @@ class SelectionStore:
         return sorted(kept, key=lambda saved: saved.name.casefold())
 
     def damaged(self, digest: str, n_rows: int) -> tuple[str, ...]:
-        """Explain in a sentence why a selection cannot be read, and what to do."""
+        """Return a sentence for each unreadable selection, with the reason and the remedy."""
         return tuple(said for said in self._read(digest, n_rows) if isinstance(said, str))
 
     def delete(self, digest: str, name: str) -> None:

@@ -41,7 +41,7 @@ def projection_table(
     rows: np.ndarray | None = None,
     columns: Columns = USUAL,
 ) -> "pd.DataFrame":
-    """Table of all rows, or of `rows`: ids, scores, and goodness of fit.
+    """Return a table of all rows, or of `rows`: ids, scores, and goodness of fit.
 
     Columns are `id`, the labels, `subspace`, `component_1` and so on, or their names (scores, zero
     if the component is not used), optionally `inclusion_1` and so on (probability that the row uses
@@ -67,7 +67,7 @@ def projection_table(
 def front_columns(
     dataset: "Dataset", rows: np.ndarray, taken: Collection[str]
 ) -> dict[str, np.ndarray]:
-    """Return ids and labels of rows; a label whose name is taken is renamed."""
+    """Return ids and labels of rows, and rename a label whose name is taken."""
     front: dict[str, np.ndarray] = {"id": dataset.ids[rows].astype(object)}
     for name, values in dataset.labels.items():
         free = name
@@ -78,7 +78,7 @@ def front_columns(
 
 
 def headings(described: DescribedRows, columns: Columns = USUAL) -> list[str]:
-    """Return each component's column heading; components of the same name get numbers too."""
+    """Return each component's column heading; components with equal names also get numbers."""
     usual = [f"component_{k + 1}" for k in range(described.scores.shape[1])]
     if not columns.named or not isinstance(described, FittedRun):
         return usual
@@ -91,7 +91,7 @@ def headings(described: DescribedRows, columns: Columns = USUAL) -> list[str]:
 
 
 def csv_bytes(table: "pd.DataFrame") -> bytes:
-    """Table as UTF-8 CSV without text that a spreadsheet runs as a formula; numbers are exact."""
+    """Write UTF-8 CSV with exact numbers and no text that a spreadsheet runs as a formula."""
     safe = table.rename(columns=neutral)
     for name in safe.columns[[column.kind not in "biuf" for column in safe.dtypes]]:
         safe[name] = [neutral(value) for value in safe[name]]
@@ -100,7 +100,7 @@ def csv_bytes(table: "pd.DataFrame") -> bytes:
 
 
 def npz_bytes(table: "pd.DataFrame", components: np.ndarray, scores: Sequence[str]) -> bytes:
-    """Table as NPZ without pickle: an array per column, one of all `scores`, and the components."""
+    """Write NPZ without pickle: an array per column, one of all `scores`, and the components."""
     together = {"scores": table[list(scores)].to_numpy(), "components": components}
     for name, column in table.items():
         # arrays must not have the same name as a column
@@ -122,7 +122,7 @@ def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def neutral(text: object) -> str:
-    """Text that a spreadsheet shows and does not run; plain numbers such as -1 are unchanged."""
+    """Return text that a spreadsheet shows but does not run; numbers such as -1 are unchanged."""
     plain = str(text)
     safe = _FORMULA.sub(lambda at: "" if _is_number(at[1]) else "'", plain)
     risky = plain.startswith(FORMULA_STARTS) and safe[0] != "'" and not _is_number(plain)
@@ -147,7 +147,7 @@ class Patterns(NamedTuple):
 def component_table(
     dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: Columns
 ) -> "pd.DataFrame":
-    """One line per feature: its name, its average, and its weight in each component.
+    """Return one line per feature: its name, its average, and its weight in each component.
 
     Pixels are called ``row,column`` (with a colour channel, if any), all counted from 0.
     """
@@ -164,7 +164,7 @@ def component_npz(
 ) -> bytes:
     """Return an NPZ of `components` (K, D) and `mean` (D,) in units of the data, with names.
 
-    Also has `features`, `names`, `explained_variance`, `components_of_fit`, `mean_of_fit`.
+    It also has `features`, `names`, `explained_variance`, `components_of_fit`, `mean_of_fit`.
     """
     arrays = patterns._asdict() | {
         "features": np.array(_features(dataset), dtype="U"),

@@ -22,12 +22,12 @@ from appca.storage.schema import Facts
 from appca.words import naming_extra, refuse_if, storing
 
 StageReport = Callable[[str, float], None]
-_QUERIES = 512  # queries between two progress reports
-FLAT = 3  # maximum number of columns for which a tree is fastest
+_QUERIES = 512  # number of queries between progress reports
+FLAT = 3  # maximum number of columns at which a tree is fastest
 
 
 class Neighbours(NamedTuple):
-    """Exact nearest rows of every row, starting with the row itself."""
+    """Exact nearest rows of every row; the first is the row itself."""
 
     indices: np.ndarray  # (N, k) int32
     distances: np.ndarray  # (N, k) float32, Euclidean
@@ -36,9 +36,9 @@ class Neighbours(NamedTuple):
 def nearest_rows(
     X: np.ndarray, k: int, report: StageReport = lambda _stage, _share: None
 ) -> Neighbours:
-    """Return the k nearest rows of every row of X (N, D) in Euclidean distance, in float32.
+    """Return the k nearest rows of every row of X (N, D) by Euclidean distance, in float32.
 
-    k is at most N and counts the row itself, which comes first even before equal rows.
+    k is at most N and counts the row itself, which precedes even equal rows.
     """
     from sklearn.neighbors import NearestNeighbors
 
@@ -59,8 +59,8 @@ def nearest_rows(
     return Neighbours(indices, distances)
 
 
-_JITTER = 1e-4  # noise relative to the start's spread: equal rows must be able to separate
-MOST_BYTES = 500_000_000  # stored neighbours; 15 of 70,000 rows take 8 MB
+_JITTER = 1e-4  # noise relative to the start's spread, so that equal rows can separate
+MOST_BYTES = 500_000_000  # maximum size of stored neighbours; 15 per row of 70,000 take 8 MB
 NEIGHBOUR_FILES = "neighbours-*.npz"
 
 
@@ -131,7 +131,7 @@ class EmbeddingStore:
         return Embedding(places, stored.get("trust"), near) if sound else None
 
     def neighbours(self, of: EmbeddingConfig, X: np.ndarray, report: StageReport) -> Neighbours:
-        """Nearest rows of preprocessed rows X (N, D') from disk, or else computed and stored."""
+        """Return the nearest rows of preprocessed rows X (N, D'), stored or newly computed."""
         of_file = {"data": of.dataset, "pre": of.preprocessing, "k": of.n_neighbors}
         name = "neighbours-" + digest_of(of_file)
         stored = files.read_cached(self.folder / f"{name}.npz")
@@ -159,7 +159,7 @@ def embed(
 ) -> Embedding:
     """Compute the UMAP of all rows; only in a worker process.
 
-    `report` gets stages, in the order of `jobs.tasks.map_seconds`, and the fraction done of each.
+    `report` receives stages, in the order of `jobs.tasks.map_seconds`, and their done fractions.
     The store keeps the neighbours. The start "appca" needs the `scores` (N, K) of its run. `fitted`
     is the preprocessing, if known. Raises InputError if there are too few rows or scores.
     """
@@ -191,7 +191,7 @@ def embed(
     options |= {"n_jobs": 1, "precomputed_knn": tuple(near), "tqdm_kwds": bar}
     init = "pca" if scores is None else start_from(scores, config)
     with warnings.catch_warnings():
-        # its warnings are about choices made here: a seed and so one thread, and no new rows
+        # it warns about choices made here: a seed, hence one thread, and no new rows
         warnings.simplefilter("ignore")
         report("loading UMAP", 0.0)
         with naming_extra():

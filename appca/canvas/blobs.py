@@ -1,4 +1,4 @@
-"""Parts of scenes for browsers to fetch, under names that cannot be guessed.
+"""Parts of scenes that browsers fetch by names that cannot be guessed.
 
 A name is a keyed hash of the content, so a browser can reuse its copy for every run, session and
 page. The least recently requested content is evicted; the next page offers it again.
@@ -48,7 +48,7 @@ class Parcels:
     def promise(self, what: str, make: Callable[[], bytes], kind: str) -> str:
         """Return the name of content that is created when first requested.
 
-        `what` identifies the content: the same text always stands for the same bytes.
+        `what` identifies the content: equal texts always mean equal bytes.
         """
         name = self.name(what.encode())
         with self._lock:
@@ -59,7 +59,7 @@ class Parcels:
         return name
 
     def get(self, name: str) -> Served | None:
-        """Return content, or None; deferred content is created now."""
+        """Return content, or None if unknown; create deferred content now."""
         parcel = self.at_hand(name)
         if parcel is None and name in self._promises:
             with self._making:  # one at a time, so that two requests do not create it twice
@@ -88,7 +88,7 @@ class Parcels:
                 self._bytes -= len(gone.content)
 
     def name(self, content: bytes | memoryview, of: bytes = b"") -> str:
-        """Return the name of content; only with the home's secret can it be computed."""
+        """Return the name of content, which only the home's secret allows to compute."""
         return hashlib.blake2b(content, key=self._secret, digest_size=16, person=of).hexdigest()
 
 

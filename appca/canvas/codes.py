@@ -1,4 +1,4 @@
-"""Sparse codes of any model on the canvas: which components each row uses, with which values.
+"""Sparse codes of any model on the canvas: the components that each row uses, and their values.
 
 Sparse autoencoders, dictionary learning, NMF, topic models and mixtures produce such codes.
 """
@@ -18,7 +18,7 @@ from appca.words import InputError, counted
 
 MOST_USED = 128  # maximum number of components per row
 MOST_COMPONENTS = 65_000
-STRONGEST = 4  # number of rows shown for a component
+STRONGEST = 4  # number of rows that represent a component
 
 
 class Codes(NamedTuple):
@@ -40,9 +40,9 @@ class Codes(NamedTuple):
 def codes_of(codes: Any, components: Any = None) -> Codes:
     """Check codes and convert them to lists per row.
 
-    Codes are two arrays (N, L): the components, counted from 0, that each row uses, and their
-    values (a negative index or a value of 0 means none); or a matrix (N, K), sparse or dense, whose
-    nonzero entries are used. `components` (K, D) are the components' contributions to a row. Raises
+    Codes are two arrays (N, L), the components that each row uses, counted from 0, and their values
+    (a negative index or a value of 0 means none); or a sparse or dense matrix (N, K), whose nonzero
+    entries are used. `components` (K, D) are the components' contributions to a row. Raises
     InputError if the parts are inconsistent, or a row uses more than 128 components.
     """
     if not isinstance(codes, tuple):
@@ -127,7 +127,7 @@ def scene_of_codes(
     if shape is not None and weights is not None and weights.shape[1] == int(np.prod(shape)):
         both = [[component_image(w, shape, dark=dark) for w in weights] for dark in (False, True)]
         sheet = sheet_of(np.concatenate(both), shape)
-    elif shown.image_shape is not None:  # shows the image of the strongest row
+    elif shown.image_shape is not None:  # show the image of the strongest row
         first = strongest[:, :1].max(axis=1, initial=-1)
         images = shown.images(np.maximum(first, 0))
         if images.ndim == 3:

@@ -1,7 +1,7 @@
 """Subspaces and maps of a scene as a matplotlib figure.
 
-Panels have the canvas's scales and images. They are on a grid, line by line; at most `MOST_PANELS`
-are drawn, those with the most rows.
+Panels have the canvas's scales and images, and fill a grid line by line. The figure draws at most
+`MOST_PANELS` panels, those with the most rows.
 """
 
 import math
@@ -35,7 +35,7 @@ STRIP, MAP_SIDE = (8.0, 0.9), 6.5
 LETTERS_AN_INCH = 14.0
 TILE, ROOM = 0.19, 1.5  # inches per image; minimum distance relative to the image size
 LISTED_CLASSES = 40  # maximum number of colours in a legend
-LARGEST = 12_000  # number of points above which an SVG has them as pixels
+LARGEST = 12_000  # number of points above which an SVG contains them as pixels
 
 
 class _Drawing(NamedTuple):
@@ -55,7 +55,7 @@ def draw(
     selected: np.ndarray | None = None,
     dark: bool = False,
 ) -> StillFigure:
-    """Draw a layout of a scene, in one of its colourings; without one, rows are grey.
+    """Draw a layout of a scene in one of its colourings; without a colouring, rows are grey.
 
     Rows that are not `selected` (N,) are grey.
     """
@@ -267,11 +267,11 @@ def plot_subspaces(
     model : fitted estimator of appca, or result of `appca.load_model`
     X : array-like, shape (N, D)
     y : array-like of shape (N,), mapping or data frame, optional
-        Values that colour the points; of several named columns, the first is used.
+        Values that colour the points; if there are several columns, the first is used.
     images : tuple or ndarray, optional
         The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row.
     by : {"", "subspaces", "pairs"}
-        By default, subspaces if at most 60 are in use, else pairs.
+        By default, subspaces if rows use at most 60, else pairs.
     dark : bool
 
     Returns
@@ -282,7 +282,7 @@ def plot_subspaces(
     Raises
     ------
     InputError
-        When the parts are inconsistent.
+        If the parts are inconsistent.
     """
     return _drawn(model, X, y, images, by, {}, dark=dark)
 
@@ -303,7 +303,7 @@ def plot_map(
     model, X, y, images, dark
         As for `plot_subspaces`.
     coordinates : array-like, shape (N, 2), optional
-        Coordinates of another map, such as a UMAP of `model.transform(X)`.
+        Coordinates of a different map, such as a UMAP of `model.transform(X)`.
 
     Returns
     -------
@@ -325,7 +325,7 @@ def plot_components(
     image_shape : tuple, optional
         (h, w) or (h, w, 3), if rows are images.
     names : sequence of str, optional
-        Names of the D features. Rising or falling numbers, such as “400 nm”, are an axis.
+        Names of the D features. Increasing or decreasing numbers, such as “400 nm”, form an axis.
     dark : bool
 
     Returns

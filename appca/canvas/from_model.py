@@ -102,7 +102,7 @@ def scene_of_rows(rows: GivenRows, run: FittedRun, maps: Mapping[str, Map]) -> S
 
 
 def map_of(title: str, xy: Any, dataset: Dataset) -> Map:
-    """Return coordinates (N, 2) of all rows; InputError for another shape."""
+    """Return coordinates (N, 2) of all rows; InputError if the shape is wrong."""
     places = np.asarray(xy, float)
     if places.shape != (dataset.n_rows, 2):
         msg = (

@@ -82,22 +82,22 @@ def save_html(  # noqa: PLR0913 - what a page holds, by keyword
     Parameters
     ----------
     path : Path or str
-        The file. An existing file is replaced.
+        The file to write. An existing file is replaced.
     model, X, labels, images, maps
         As for `appca.explore`. For several fits, `model` is an estimator whose copies are fitted to
         `X`; it need not be fitted itself.
     title : str
         Text above the picture.
     note : str
-        Text below the picture, such as source and licence of the data.
+        Text below the picture, such as the source and license of the data.
     n_components, n_active : iterable of int, optional
         Values of K and L to fit, such as ``range(2, 13)`` and ``(1, 2, 3)``. Pairs with L > K are
-        left out. If only one of them is given, the other is that of `model`.
+        omitted. If you pass only one of the two, `model` gives the other.
 
     Raises
     ------
     InputError
-        When the parts are inconsistent, no pair has L <= K, or the file cannot be written.
+        If the parts are inconsistent, no pair has L <= K, or the file cannot be written.
     """
     rows = rows_of(X, labels, images)
     views = {name: map_of(name, xy, rows.dataset) for name, xy in (maps or {}).items()}
@@ -109,7 +109,7 @@ def save_html(  # noqa: PLR0913 - what a page holds, by keyword
 def _fits(
     model: Any, X: Any, n_components: Iterable[int] | None, n_active: Iterable[int] | None
 ) -> list[Any]:
-    """Fit a copy of the estimator for each K and L, in the order of L, then K."""
+    """Fit a copy of the estimator for each K and L, ordered by L, then by K."""
     from sklearn.base import clone  # slow to import
 
     parameters = model.get_params()
@@ -135,7 +135,7 @@ def write_page(
     title: str,
     note: str = "",
 ) -> None:
-    """Write a page of rows and their fits, each numbered to match the one before."""
+    """Write a page of rows and their fits, numbering each fit to match the previous fit."""
     scenes: list[Scene] = []
     numbered = None
     for run in runs:
@@ -149,8 +149,8 @@ def write_page(
 def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str = "") -> bytes:
     """Return a self-contained page with hover cards, images, lasso, search, tour and colours.
 
-    `scenes` are of the same rows, one per fit; the middle one is shown first. `colouring` is the
-    key of the colouring shown first.
+    `scenes` show the same rows, one scene per fit; the middle scene is shown first. `colouring` is
+    the key of the colouring shown first.
     """
     packed: dict[str, int] = {}  # text of a buffer -> index, because fits share unchanged buffers
 
@@ -182,7 +182,7 @@ def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str 
 def html_page(
     entry: Path, title: str, data: Any, note: str = "", css: str = "", worker: str = ""
 ) -> bytes:
-    """Return a page that runs a script on data, all of it inside."""
+    """Return a self-contained page that runs a script on data."""
     styles = "".join((JS / name).read_text("utf-8") for name in ("canvas.css", "bar.css"))
     style = styles + (JS / "page.css").read_text("utf-8") + css
     inert = _json(data).replace("<", "\\u003c")  # cannot close the script element
@@ -203,7 +203,7 @@ def _json(value: Any) -> str:
 
 
 def _packed(array: np.ndarray) -> str:
-    """Return a buffer as deflated text, with bytes of equal rank together for compression."""
+    """Return a buffer as deflated text; grouping bytes of equal rank improves compression."""
     ranks = array.view(np.uint8).reshape(-1, array.itemsize).T
     return _text(bytes([array.itemsize]) + zlib.compress(ranks.tobytes(), 9))
 

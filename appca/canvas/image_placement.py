@@ -13,20 +13,20 @@ from math import gcd
 import numpy as np
 
 SPACING = 0.5  # distance at level 0, as a share of the panel
-STEPS = 44  # number of levels, four per octave; the last one allows 3,000 images in a line
+STEPS = 44  # number of levels, four per octave; the last level allows 3,000 images in a line
 DISTANCES = SPACING / 2 ** (np.arange(STEPS) / 4)
-FITS = (1 / DISTANCES).astype(np.int64) + 1  # images in a line
-# At each level, only this many times the rows that could fit are tried, by priority. Few others
-# would fit; they are tried at finer levels.
+FITS = (1 / DISTANCES).astype(np.int64) + 1  # number of images in a line
+# Each level tries only this multiple of the rows that could fit, by priority. Few others would fit,
+# and finer levels try them.
 TRIED = 32
-LEAST_COMPILED = 10_000  # number of points, which take 0.12 s without the compiler
+LEAST_COMPILED = 10_000  # minimum number of points for compiled code; NumPy takes 0.12 s for them
 GOLDEN = 0.618033988749895
 
 
 def spread_order(n: int) -> np.ndarray:
     """Return all of n rows (n,) uint32 in golden-section steps, as the browser does.
 
-    For every m, the first m rows are evenly spread over the file, however it is sorted.
+    For every m, the first m rows are spread evenly over the file, whatever its order.
     """
     step = int(n * GOLDEN)
     while gcd(step, n) > 1:
@@ -37,11 +37,11 @@ def spread_order(n: int) -> np.ndarray:
 def room_orders(
     x: np.ndarray, y: np.ndarray, start: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Order the points x, y (P,) of all panels, each from its `start` (n_panels + 1,).
+    """Order the points x, y (P,) of all panels, which begin at `start` (n_panels + 1,).
 
-    Points are in the order of trying, with coordinates 0 to 1 inside the panel; points outside
-    never get an image. A panel has at most `most` images. Returns indices within the panel (P,),
-    placed points first, and how many are placed at each level (n_panels, STEPS), or -1.
+    Points are tried in their order. Coordinates are 0 to 1 inside the panel; points outside never
+    get an image. A panel has at most `most` images. Returns indices within the panel (P,), placed
+    points first, and the number placed at each level (n_panels, STEPS), or -1.
     """
     order = np.empty(len(x), np.int64)
     levels = np.full((len(start) - 1, STEPS), -1, np.int64)
@@ -70,7 +70,7 @@ def room_orders(
 def _fill_levels(
     x: np.ndarray, y: np.ndarray, inside: np.ndarray, most: int, levels: np.ndarray
 ) -> list[int]:
-    """Return the points of one panel whose images are placed, in order."""
+    """Return the points of a panel whose images are placed, in order."""
     x, y = (np.where(inside, a, 0.0).astype(float) for a in (x, y))  # values outside are never used
     waits, placed = np.flatnonzero(inside).tolist(), list[int]()
     for level, (d, fit) in enumerate(zip(DISTANCES.tolist(), FITS.tolist(), strict=True)):

@@ -9,14 +9,14 @@ from appca.canvas import panels
 from appca.canvas.image_placement import SPACING, room_orders
 from appca.canvas.panels import JITTER, Axes, Groups, Usage
 
-PANELS_AT_FIRST = 60  # maximum number of subspaces to open with; otherwise pairs are shown
-WIDE = 255  # number of components above which pairs are a grid of the largest, not a triangle
+PANELS_AT_FIRST = 60  # maximum number of subspaces shown at first; with more, pairs are shown
+WIDE = 255  # number of components above which the largest pairs form a grid, not a triangle
 MOST_IMAGES = 12_000  # maximum number of precomputed images per panel
 LISTED = 100_000  # maximum number of rows in a layout's list
 
 
 class Layout(NamedTuple):
-    """A layout of the rows: header, and the rows listed by panel."""
+    """A layout of the rows: its header, and the rows listed by panel."""
 
     header: dict[str, Any]
     order: np.ndarray  # (listed,) uint32, panel by panel
@@ -37,9 +37,9 @@ def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
 
 
 def first_of(layouts: dict[str, Layout], varies: bool) -> str:
-    """Return the first layout: pairs if rows use different numbers of components, else subspaces.
+    """Return the first layout: subspaces, or pairs if rows differ in number of components.
 
-    A panel for each support would then show only two of its axes.
+    If they differ, a panel for each support would show only two of its axes.
     """
     subspaces = layouts["subspaces"].header
     in_use = len(subspaces["panels"]) + subspaces.get("other", {}).get("subspaces", 0)
@@ -48,7 +48,7 @@ def first_of(layouts: dict[str, Layout], varies: bool) -> str:
 
 
 def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layout, np.ndarray]:
-    """Return a layout of one panel for coordinates (N, q), and the positions (N, 2) uint16."""
+    """Return a layout of one panel for coordinates (N, q), and positions (N, 2) uint16."""
     values = np.zeros((len(coordinates), 2), np.float32)
     values[:, : coordinates.shape[1]] = coordinates[:, :2]
     low, high = values.min(axis=0), values.max(axis=0)
@@ -112,7 +112,7 @@ def _layout(kind: str, title: str, panels: Groups, on_axes: Axes, usage: Usage) 
         }
         for p, components in enumerate(panels.components)
     ]
-    if kind == "triangle":  # row a, column b; a grid is filled in panel order
+    if kind == "triangle":  # pair (a, b) is in row a, column b; a grid is filled in panel order
         for entry in header["panels"]:
             used = entry["components"] or [usage.n_components, 0]
             entry["cell"] = [used[-1], used[0]]

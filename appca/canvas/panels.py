@@ -14,14 +14,14 @@ from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour
 from appca.words import capital
 
-SOME, MANY = 0.05, 0.2  # as shares of the largest possible rank error
+SOME, MANY = 0.05, 0.2  # rank errors, as shares of the largest possible error
 _FALSE, _MISSING = ("", "some false", "many false"), ("", "some missing", "many missing")
 TRUST_NAMES = tuple(
     ", ".join(filter(None, (false, missing))) or "neighbours kept"
     for false in _FALSE
     for missing in _MISSING
 )
-TRUST_COLOURS = (  # two dimensions: false neighbours are pink, missing ones teal
+TRUST_COLOURS = (  # two dimensions: false neighbours are pink, missing neighbours teal
     *("#b9b9b9", "#8fcfcf", "#3fb3b3"),
     *("#d79ccb", "#989fce", "#4a8fb0"),
     *("#b8529f", "#80559c", "#323f8c"),
@@ -36,13 +36,13 @@ def trust_colour(trust: np.ndarray, of: str = capital(MAP)) -> Colour:
 
 
 def colour_choices(dataset: Dataset) -> dict[str, str]:
-    """Return the colourings of every scene: key to displayed name."""
+    """Return the titles of every scene's colourings, by key."""
     labels = {f"label:{name}": name for name in dataset.labels}
     return labels | {key: capital(key) for key in MEASURES}
 
 
 def colour_of(dataset: Dataset, fitted: FittedRun, choice: str, trust: object = None) -> Colour:
-    """Return the colouring of rows by a label, a key of `COLOURS`, or "feature:" and a number.
+    """Return a colouring of rows by a label, a key of `COLOURS`, or "feature:" and a number.
 
     `trust` (N, 3) belongs to the map.
     """
@@ -90,7 +90,7 @@ class Usage(NamedTuple):
 
     @property
     def varies(self) -> bool:
-        """Whether some rows use more components than others."""
+        """Whether rows differ in number of components."""
         return bool(np.ptp(self.used))
 
 
@@ -106,7 +106,7 @@ def usage_of(fitted: FittedRun, *, pictured: bool) -> Usage:
 def row_by_row(
     rows: np.ndarray, components: np.ndarray, scores: np.ndarray, n_rows: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Arrange entries (n,), ordered by row, in slots (N, L) padded with -1; with their values."""
+    """Arrange entries (n,), ordered by row, and their values in slots (N, L) padded with -1."""
     counts = np.bincount(rows, minlength=n_rows)
     places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     slots = np.full((n_rows, counts.max(initial=0)), -1)
@@ -127,7 +127,7 @@ def usage_of_slots(
 
 
 def _unit(values: np.ndarray) -> float:
-    """Choose the int16 step so that a single outlier does not coarsen all other scores."""
+    """Return the int16 step; choose it so that a single outlier does not coarsen other scores."""
     sizes = np.abs(values)
     most = float(sizes.max(initial=0.0))
     if not most > 0:
@@ -138,8 +138,8 @@ def _unit(values: np.ndarray) -> float:
 
 
 MOST_POINTS = 2_000_000
-MOST_PANELS = 240  # subspaces with their own panel; the rest share one
-MOST_PAIRS = 1_225  # all pairs of 50 components
+MOST_PANELS = 240  # maximum number of subspaces with their own panel; the others share a panel
+MOST_PAIRS = 1_225  # maximum number of pairs: all pairs of 50 components
 
 Components = tuple[int, ...]
 
@@ -149,7 +149,7 @@ class Groups(NamedTuple):
 
     components: list[Components]  # per panel
     rows: np.ndarray  # (points,) panel by panel, by priority within a panel
-    start: np.ndarray  # (n_panels + 1,) start of each panel; later points share one
+    start: np.ndarray  # (n_panels + 1,) start of each panel; points after the last share a panel
     totals: np.ndarray  # (n_panels,) rows per panel, including those not drawn
     gathered: int = 0  # number of subspaces in the shared panel
     n_rows: int = 0  # length of the priority list
@@ -166,9 +166,9 @@ class Groups(NamedTuple):
 
 
 def subspaces(usage: Usage) -> Groups:
-    """Return a group for each support in use, those with most rows first.
+    """Return a group for each support in use, largest groups first.
 
-    If rows use more than two components, panels are ordered by component numbers.
+    If rows use more than two components, panels are ordered by component numbers instead.
     """
     member = _keys(usage)
     counts = np.bincount(member)
@@ -192,8 +192,8 @@ def subspaces(usage: Usage) -> Groups:
 def pairs(usage: Usage) -> Groups:
     """Return a group for each pair of components that rows use together.
 
-    Rows that use one component, or none, form extra groups, so that no row is left out. If there
-    are more points than `MOST_POINTS`, only the first rows by priority are used: a random sample.
+    Rows that use one component or none form extra groups, so that no row is missing. If there are
+    more than `MOST_POINTS` points, only the first rows by priority, a random sample, are used.
     """
     n, K, used = len(usage.slots), usage.n_components, usage.used
     each = np.where(used < 2, 1, used * (used - 1) // 2)
@@ -220,9 +220,9 @@ def pairs(usage: Usage) -> Groups:
 
 
 def fullest_pairs(usage: Usage) -> Groups:
-    """Return the largest pairs if there are very many components, found on a sample of rows.
+    """Return the largest pairs of very many components, as estimated from a sample of rows.
 
-    The panels then have all their rows, up to `MOST_POINTS`.
+    Their panels contain all of their rows, up to `MOST_POINTS`.
     """
     K, each = usage.n_components, max(1, usage.most_used * (usage.most_used - 1) // 2)
     sample = usage.priority[: max(1, MOST_POINTS // each)]
@@ -256,7 +256,7 @@ def _users(usage: Usage, components: set[int]) -> dict[int, np.ndarray]:
 
 
 def whole(usage: Usage) -> Groups:
-    """Return a group of all rows, or as many as may be drawn."""
+    """Return a group of all rows, or of as many as may be drawn."""
     rows = usage.priority[:MOST_POINTS]
     n = len(usage.priority)
     return Groups([()], rows, np.array([0, len(rows)]), np.array([n]), 0, len(rows))
@@ -289,7 +289,7 @@ def _pair_of(code: int, K: int) -> Components:
 
 
 def _keys(usage: Usage) -> np.ndarray:
-    """Give rows (N,) numbers from 0; rows with equal supports have equal numbers."""
+    """Return a number for each row's support (N,), counted from 0, equal for equal supports."""
     keys, n_keys, base = np.zeros(len(usage.slots), np.int64), 1, usage.n_components + 1
     for slot in usage.slots.T:
         if n_keys * base > 2**62:
@@ -307,9 +307,9 @@ def stable_order(codes: np.ndarray, n_codes: int) -> np.ndarray:
 
 
 JITTER = -1  # in place of a component: spread rows along an axis without one
-SPREAD, REACH = 0.8, 1.0  # extents of rows and of the axis
-TAIL, BEYOND, MARGIN = 0.005, 1.6, 0.06  # ranges exceed the central 99%
-FEW = 20  # up to this number of rows, the range includes all
+SPREAD, REACH = 0.8, 1.0  # extents of the rows and of the axis
+TAIL, BEYOND, MARGIN = 0.005, 1.6, 0.06  # ranges extend beyond the central 99%
+FEW = 20  # maximum number of rows for a range that includes all of them
 _X, _Y = 0x85EBCA77, 0x9E3779B1  # odd multipliers of a hash
 
 
@@ -323,7 +323,7 @@ class Axes(NamedTuple):
 
 
 def by_pair(groups: Groups) -> np.ndarray:
-    """Return the axes of panels with at most two components: the larger number is x."""
+    """Return the axes of panels with at most two components; x has the larger number."""
     shown = np.full((len(groups.components), 2), JITTER)
     for p, pair in enumerate(groups.components):
         shown[p, : len(pair)] = pair[::-1]
@@ -369,7 +369,7 @@ def of_components(usage: Usage) -> np.ndarray:
 
 
 def tails(values: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return robust ranges (n, 2) of the parts of values, including zero and a margin."""
+    """Return robust ranges (n, 2) of parts of the values, including zero and a margin."""
     ends = np.zeros((4, len(start) - 1), values.dtype)
     for p, (first, last) in enumerate(pairwise(start.tolist())):
         if last > first:

@@ -60,7 +60,7 @@ def picture_list(fitted: FittedRun, dataset: Dataset, *, dark: bool) -> list[np.
 
 
 def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None:
-    """Lay out pictures (2K, h, w, 3), light then dark; None if they do not fit."""
+    """Arrange pictures (2K, h, w, 3), light then dark, on a sheet; None if they do not fit."""
     tile = tile_of(shape)
     cell = cell_of(max(tile))
     if len(drawn) > (SHEET_SIDE // cell) ** 2:
@@ -77,7 +77,7 @@ def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None
 def heaviest(
     components: np.ndarray, names: tuple[str, ...] | None
 ) -> list[list[tuple[str, float]]]:
-    """Return the features with the largest weights of each component (K, D), from -1 to 1."""
+    """Return the features with the largest weights, from -1 to 1, of each component (K, D)."""
     return [
         [
             (loading.name, round(math.copysign(loading.share, loading.value), 3))
@@ -104,7 +104,7 @@ def hover_buffers(
 ) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
     """Return the header and buffers of all hover texts; empty if there are too many rows.
 
-    Ids that equal row numbers are left out.
+    Ids that equal row numbers are omitted.
     """
     if len(ids) > MOST_ROWS:
         return None, {}
@@ -121,7 +121,7 @@ def hover_buffers(
 
 
 def texts_of(ids: np.ndarray, lines: Sequence[RowText], rows: np.ndarray) -> dict[str, Any]:
-    """Return the hover texts of some rows, per line, JSON-able."""
+    """Return the hover texts of the given rows, per line, JSON-able."""
     listed = []
     for line in lines:
         values = line.values[rows].tolist()
@@ -149,7 +149,7 @@ def _text_buffer(texts: np.ndarray) -> np.ndarray:
 
 
 FORMAT = 1
-DOUBT_BELOW = 128  # out of 255; rows below 1/2 are drawn hollow
+DOUBT_BELOW = 128  # of 255: rows whose support is less probable than 1/2 are drawn hollow
 
 
 class Map(NamedTuple):
@@ -176,12 +176,12 @@ class Scene(NamedTuple):
 
 
 def scene_of_usage(usage: Usage, dataset: Dataset, of_a_row: OfARow, of_run: OfRun) -> Scene:
-    """Build the scene of a `Usage`; the data set has the ids and images of its rows.
+    """Build the scene of a `Usage`; the data set contains the ids and images of its rows.
 
-    `of_a_row` has colourings (the first is shown first), maps by layout name, such as "pca", and
-    the lines of the hover card. `of_run` has header entries of the components, L (None if rows
-    differ), the pictures of the components, and marks (N,) uint8: "doubt" (255 x
-    membership) and "outside".
+    `of_a_row` contains colourings (the first is shown first), maps by layout name, such as "pca",
+    and the lines of the hover card. `of_run` contains header entries of the components, L (None if
+    rows differ), the pictures of the components, and marks (N,) uint8: "doubt" (255 x membership)
+    and "outside".
     """
     with ThreadPoolExecutor(1) as beside:  # each half takes a second for a million rows
         rows = beside.submit(_of_rows, dataset, usage, of_a_row)
@@ -271,10 +271,10 @@ def scene_shown(
     outside: np.ndarray | None = None,
     colourings: Mapping[str, Colour] | None = None,
 ) -> Scene:
-    """Lay out a run as shown on pages, with components as `numbering.numbered` returns them.
+    """Lay out a run as pages show it, with components as `numbering.numbered` returns them.
 
-    Keys of `maps` are "pca" and "umap". New rows that are `outside` (N,) the limits of the fit are
-    marked. `colourings` are added to `colour_choices`.
+    Keys of `maps` are "pca" and "umap". New rows `outside` (N,) the limits of the fit are marked.
+    `colourings` are added to `colour_choices`.
     """
     choices = {key: colour_of(dataset, fitted, key) for key in colour_choices(dataset)}
     choices |= colourings or {}
@@ -298,7 +298,7 @@ def scene_shown(
 
 
 def label_lines(dataset: Dataset) -> list[RowText]:
-    """Return the lines of the hover card that need no fit."""
+    """Return the lines of the hover card that do not need a fit."""
     classes = {name: dataset.classes(name) for name in dataset.labels}
     return [RowText(name, codes, tuple(names)) for name, (names, codes) in classes.items()]
 

@@ -11,7 +11,7 @@ from appca.models.numeric_kernels import bare_kernel
 def fill_levels(  # noqa: C901, PLR0912 - one function compiles in half the time
     points: Any, grid: Any, most: int, order: Any, levels: Any, table: Any
 ) -> int:
-    """Order the points of one panel, level by level; return the number placed at the last level.
+    """Order the points of a panel, level by level; return the number placed at the last level.
 
     Parameters
     ----------

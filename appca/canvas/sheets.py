@@ -1,7 +1,7 @@
-"""Image sheets: many small images in one picture, in square cells with powers of two as sides.
+"""Image sheets: many small images in one picture, in square cells whose sides are powers of two.
 
-Tile t is the image of the row at index t of the priority, which is the same for every run of a data
-set, so browsers can cache the sheets. The first sheet is enough for a distant view.
+Tile t is the image of the row at index t of the priority. The priority is the same for all runs of
+a data set, so browsers can cache the sheets. The first sheet is enough for a distant view.
 """
 
 import math
@@ -17,12 +17,12 @@ from appca.plots.components import SPARK, png, row_lines
 
 SHEET_SIDE = 2048  # in pixels; all browsers with WebGL2 support this size
 LARGEST_TILE = 128  # larger images are reduced, also on the hover card
-JUDGED = 200  # number of images to distinguish ink from photographs
-SEED = 20  # fixed, so that samples are reproducible
+JUDGED = 200  # number of images that decide between ink and photographs
+SEED = 20  # fixed seed, so that samples are reproducible
 
 
 def sample(n_rows: int, most: int) -> np.ndarray:
-    """Return at most `most` row numbers sampled at random, ascending, always the same."""
+    """Return a fixed random sample of at most `most` row indices, ascending."""
     return np.sort(np.random.default_rng(SEED).permutation(n_rows)[:most])
 
 
@@ -41,9 +41,9 @@ def tile_of(image_shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def style_of(images: np.ndarray) -> str:
-    """Return "ink" for images (n, h, w[, 3]), uint8, that look like handwriting, else "photo".
+    """Return "ink" if images (n, h, w[, 3]), uint8, look like handwriting, else "photo".
 
-    Measured shares (dark pixels; bright ones among the rest; dark corners): MNIST 0.84, 0.58, 1.00;
+    Shares of dark pixels, bright pixels among the others, dark corners: MNIST 0.84, 0.58, 1.00;
     scikit-learn's 8x8 digits 0.55, 0.43, 0.99; COIL-20 0.48, 0.18, 1.00.
     """
     if images.ndim == 4:
@@ -60,7 +60,7 @@ def tiles_of(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
 
 
 def resized(images: np.ndarray, tile: tuple[int, int]) -> np.ndarray:
-    """Reduce (n, h, w[, 3]) uint8 images to the tile size; unchanged if they have it."""
+    """Reduce (n, h, w[, 3]) uint8 images to the tile size, unless they have it already."""
     if images.shape[1:3] == tile:
         return images
     size = (tile[1], tile[0])
@@ -118,7 +118,7 @@ def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
 
 
 def cell_of(side: int) -> int:
-    """Return the power of two that holds a side and a seam, which separates reduced copies."""
+    """Return the power of two for a side and a seam, which separates reduced copies."""
     return 1 << max(3, math.ceil(math.log2(side + 2 if side < LARGEST_TILE else side)))
 
 

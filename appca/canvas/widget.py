@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from anndata import AnnData
 
-MOST_COMPARED = 200  # number of rows whose scores are compared with the stored ones
+MOST_COMPARED = 200  # maximum number of rows whose scores are compared with stored scores
 _MAPS = {"umap": "UMAP", "tsne": "t-SNE", "draw_graph_fa": "ForceAtlas2", "diffmap": "Diffusion"}
 
 
@@ -40,9 +40,9 @@ def is_annotated(value: object) -> bool:
 
 
 def picture_of(adata: "AnnData", key: str) -> AnnotatedPicture:
-    """Restore the fit under a key, with the values it was fitted to.
+    """Restore the fit stored under a key, with its fitted values.
 
-    Raises InputError if there is no fit, or variables that it needs are missing.
+    Raises InputError if there is no fit, or the variables that it needs are missing.
     """
     import pandas as pd
 
@@ -97,8 +97,8 @@ def _restored(params: dict[str, Any], arrays: dict[str, Any]) -> Any:
     return behind({}, estimator, model)
 
 
-MOST_SHEET_BYTES = 32 << 20  # limit for the browser, in canvas order
-HEIGHT = 600  # pixels
+MOST_SHEET_BYTES = 32 << 20  # maximum size of the sheets sent to the browser, in canvas order
+HEIGHT = 600  # default height in pixels
 
 
 def _bits(selection: np.ndarray, widget: "Explorer") -> bytes:
@@ -114,15 +114,15 @@ def _row_numbers(bits: Any, widget: "Explorer") -> np.ndarray:
 
 
 class Explorer(anywidget.AnyWidget):
-    """The rows that a model describes, in one zoomable picture; created by `explore`.
+    """A zoomable picture of the rows that a model describes; created by `explore`.
 
     Attributes
     ----------
     model : fitted estimator of appca, or codes
-        Assign another model, and the points move to their new positions; similar components keep
-        their numbers and signs.
+        If you assign another model, the points move to their new positions; similar components
+        keep their numbers and signs.
     selection : ndarray of int
-        Row numbers of the selection, ascending. Draw a lasso in the picture, or assign row numbers
+        Row indices of the selection, ascending. Draw a lasso in the picture, or assign indices
         or a mask (N,). `widget.observe(f, "selection")` calls f after every change.
     """
 
@@ -219,8 +219,8 @@ def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be abse
     Parameters
     ----------
     model : fitted estimator of appca, result of `appca.load_model`, or AnnData
-        An AnnData with a fit of `appca.tl.appca` needs no further argument: columns of ``obs``
-        are colours, and ``obs["appca_selected"]`` always equals the selection.
+        An AnnData with a fit by `appca.tl.appca` needs no further arguments: columns of ``obs``
+        become colourings, and ``obs["appca_selected"]`` always equals the selection.
     X : array-like, shape (N, D), optional
         Not needed for an AnnData or codes.
     labels : array-like of shape (N,), mapping or data frame, optional
@@ -229,28 +229,28 @@ def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be abse
         The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row,
         (N, h, w) or (N, h, w, 3).
     codes : tuple (indices, values) of arrays (N, L), or matrix (N, K), optional
-        In place of a model: the components that each row uses, counted from 0, and their values,
-        such as the strongest features of a sparse autoencoder; or a matrix, sparse or dense, such
-        as the result of NMF. A row uses at most 128 components.
+        Instead of a model: the components that each row uses, counted from 0, and their values,
+        such as the strongest features of a sparse autoencoder; or a sparse or dense matrix, such as
+        the result of NMF. A row uses at most 128 components.
     components : array-like, shape (K, D), optional
-        For codes: the contribution of each component to a row. If they have the shape of images,
-        components are drawn as images; otherwise they are shown by their strongest rows.
+        For codes, the contribution of each component to a row. If contributions have the shape of
+        images, components are drawn as images; otherwise their strongest rows represent them.
     maps : mapping of str to array-like of shape (N, 2), optional
         Further views by title, such as {"UMAP": xy}.
     height : int
-        In pixels.
+        Height in pixels.
     key : str
         Key of the fit in an AnnData.
 
     Returns
     -------
     Explorer
-        A cell shows it if it is the last line. Read or set `selection`; set `model` to compare.
+        A cell shows it on its last line. Read or set `selection`; set `model` to compare.
 
     Raises
     ------
     InputError
-        When the parts are inconsistent.
+        If the parts are inconsistent.
     """
     if (model is None) == (codes is None):
         msg = "explore shows a fitted model or codes; give one of them, and not both."

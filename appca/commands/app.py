@@ -41,9 +41,9 @@ EXAMPLES = (
     "appca work.appca",
 )
 START_SECONDS, ENDED = 60.0, 143
-PAGE = "open.html"  # relative to the home
+PAGE = "open.html"  # file in the home
 OPENS = "APPCA_OPENS"  # set if `appca.ui.warm_up` must wait for a line that names the data
-_POLL = 0.05  # seconds
+_POLL = 0.05  # seconds between polls
 
 
 def add(commands: parsing.Commands) -> None:
@@ -114,7 +114,7 @@ def _show(address: str) -> None:
     """Open the browser by a private file, because all users can see a browser's command line."""
     text = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">'
     files.write(home() / PAGE, text)
-    (home() / PAGE).chmod(0o600)  # holds the token; a home may be shared
+    (home() / PAGE).chmod(0o600)  # it contains the token, and a home may be shared
     webbrowser.open((home() / PAGE).as_uri())
 
 
@@ -137,7 +137,7 @@ def _started(options: argparse.Namespace, token: str) -> "subprocess.Popen[bytes
     command += ["--server.address", options.address]
     env = os.environ | {"PYTHONPATH": python_path(), access_control.TOKEN: token, OPENS: "1"}
     env |= {access_control.PROXY: "1"} if options.behind_proxy else {}
-    # its standard output shows the address without the token
+    # the server's standard output shows the address without the token
     return subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
 
 
@@ -185,7 +185,7 @@ def place(options: argparse.Namespace) -> dict[str, str]:
 def with_labels(dataset: Dataset, file: Path) -> Dataset:
     """Label each row with the class in a file.
 
-    Raises InputError if it cannot be read, or the number of classes is not the number of rows.
+    Raises InputError if the file is unreadable, or classes and rows differ in number.
     """
     try:
         if file.suffix == ".npy":

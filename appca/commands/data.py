@@ -158,7 +158,7 @@ def columns_of(dataset: Dataset) -> list[dict[str, Any]]:
 
 
 def fields_of(dataset: Dataset) -> dict[str, Any]:
-    """Return the fields that `docs/command_line.md` documents under “data”."""
+    """Return the fields documented under “data” in `docs/command_line.md`."""
     report = dataset.provenance.get("report", {})
     shape = None if dataset.image_shape is None else list(dataset.image_shape)
     fields: dict[str, Any] = {"name": dataset.name, "digest": dataset.digest}

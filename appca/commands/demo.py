@@ -1,4 +1,4 @@
-"""``appca demo``: a built-in data set as a page with sliders for the K and L of its fits."""
+"""``appca demo``: a built-in data set as a page with sliders for K and L."""
 
 import argparse
 import webbrowser

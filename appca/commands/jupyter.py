@@ -15,15 +15,14 @@ from appca.processes import python_path
 from appca.storage import access_control
 from appca.words import InputError
 
-NAME = "appca"  # of the tile and of its path
+NAME = "appca"  # name of the tile and of its path
 HEADER = "X-Appca-Token"
 
 
 def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
-    """Return how jupyter-server-proxy starts appca: on a Unix socket, with its own token.
+    """Return the settings by which jupyter-server-proxy starts appca on a Unix socket.
 
-    Every server of a user has another token. Jupyter authenticates users, so appca accepts any
-    host name.
+    Every server has its own token. Jupyter authenticates users, so appca accepts any host name.
     """
     token = secrets.token_urlsafe(24)
     hosts = os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", "*")
@@ -74,7 +73,7 @@ def open_app(path: str | os.PathLike[str]) -> AppLink:
     Raises
     ------
     InputError
-        When the file cannot be read, or the notebook has no Jupyter server.
+        If the file cannot be read, or the notebook has no Jupyter server.
     """
     base = _base_url()
     parser = argparse.ArgumentParser()

@@ -194,7 +194,7 @@ def _piped(options: argparse.Namespace) -> tuple[str, io.BytesIO]:
 
 
 def _title(content: bytes) -> str:
-    """Return a file name for standard input by its content; a text table by default."""
+    """Return a file name for standard input, based on its content; by default a text table."""
     from appca.data.readers import kind_of
 
     stem = "standard input"
@@ -206,7 +206,7 @@ def _title(content: bytes) -> str:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """Files of a folder and its subfolders, without hidden ones."""
+    """Return the files of a folder and its subfolders, except hidden files."""
     files = [
         path
         for path in sorted(folder.rglob("*"))

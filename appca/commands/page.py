@@ -1,4 +1,4 @@
-"""``appca page``: aPPCA in one HTML file that fits by itself, without server and network."""
+"""``appca page``: aPPCA in one HTML file that fits without a server or a network."""
 
 import argparse
 import base64
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def live_page() -> bytes:
-    """Return the page, with the digits inside."""
+    """Return the page, which includes the digits."""
     from appca.canvas.html import JS, closed_bundle, html_page
     from appca.plots.components import DARK, LIGHT
 

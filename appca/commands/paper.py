@@ -51,7 +51,7 @@ def add(commands: parsing.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Compute, print, store and write results, or write stored ones."""
+    """Compute, print, store and write results, or write stored results."""
     from appca.studies.report import paper, write_document
     from appca.studies.store import ShippedResults, StudyStore
 

@@ -36,7 +36,7 @@ _WRONG = (TypeError, OverflowError)  # raised by Python for unexpected values
 
 
 class UsageError(InputError):
-    """An invalid command line, regardless of the data."""
+    """A command line that is invalid for any data."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -165,8 +165,8 @@ def value(text: str) -> object:
 def in_flags(settings: Collection[str] | None = None) -> Iterator[None]:
     """Rename settings in a model's errors to the typed options: -K, not n_components.
 
-    Raises UsageError for an error that begins with the name of one of the `settings`, or for any
-    error if there are no `settings`; InputError for all others, which are about the data.
+    Raises UsageError for an error that begins with the name of a setting in `settings`, or for any
+    error if `settings` is empty; InputError for other errors, which concern the data.
     """
     try:
         yield
@@ -182,7 +182,7 @@ def in_flags(settings: Collection[str] | None = None) -> Iterator[None]:
 
 @contextmanager
 def options_of_data(options: argparse.Namespace) -> Iterator[None]:
-    """Raise UsageError for values of --option of a type the reader does not accept."""
+    """Raise UsageError for values of --option whose type the reader does not accept."""
     try:
         yield
     except _WRONG as error:

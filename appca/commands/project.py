@@ -38,7 +38,7 @@ class RowsDescriber(NamedTuple):
 
     config: RunConfig
     model: FittedModel
-    run: FittedRun | None  # None if the file holds only the model
+    run: FittedRun | None  # None if the file contains only the model
     wanted: Wanted
 
 

@@ -19,7 +19,7 @@ class Manner(NamedTuple):
     """How a command prints its output."""
 
     quiet: bool = False  # print nothing
-    aside: bool = False  # print to standard error, because standard output carries data
+    aside: bool = False  # print to standard error, because standard output receives data
 
 
 _PLAIN = Manner()

@@ -50,9 +50,9 @@ def add_out(parser: argparse.ArgumentParser, kind: str, more: str = "") -> None:
 def check_place(options: argparse.Namespace, more: tuple[str, ...] = ()) -> None:
     """Check that the output can be written, before anything is computed.
 
-    `more` are extensions allowed in addition to the usual ones. Raises InputError for any other
-    extension, or a folder that is missing or read-only; ModuleNotFoundError if the package for
-    this format is not installed.
+    `more` are additional allowed extensions. Raises InputError for any other extension, or if the
+    folder is missing or read-only; ModuleNotFoundError if the package for this format is not
+    installed.
     """
     path = options.out
     if getattr(options, "html", None) is not None:
@@ -118,7 +118,7 @@ def write(
 
 
 def keep(path: Path, content: bytes | str) -> str:
-    """Write a complete file, print its name and return it; InputError if that is impossible."""
+    """Write a complete file, print its name and return it; InputError if writing fails."""
     with storing(f"“{path.name}”", path.parent, OTHER):
         files.write(path, content)
     say(f"wrote {path}, {len(content)} bytes")

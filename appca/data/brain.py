@@ -321,7 +321,7 @@ def has_places(dataset: Dataset) -> bool:
 def voxels_of(dataset: Dataset) -> np.ndarray:
     """Return the indices (V, 3) of a recording's rows in its grid.
 
-    Raises InputError when a row is not a voxel of the grid.
+    Raises InputError if a row is not a voxel of the grid.
     """
     with suppress(ValueError):  # ids that are not those of voxels
         places = np.array([name.split("-")[1:] for name in dataset.ids.tolist()], dtype=int)
@@ -344,7 +344,7 @@ def side_by_side(dataset: Dataset) -> np.ndarray:
     The lowest slice is at the top left, the next one to its right; in each slice, the front of the
     head is at the top and the right of the body on the right.
 
-    Raises InputError when a row is not a voxel of the grid.
+    Raises InputError if a row is not a voxel of the grid.
     """
     from nibabel.orientations import io_orientation
 

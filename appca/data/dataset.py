@@ -110,7 +110,7 @@ class Dataset:
     ``X`` is uint8, float32 or float64, kept read-only; other numeric types become float64. ``ids``
     (N,) are unique texts. ``labels`` are columns (N,) of texts or numbers by name; the first is
     "the class". ``image_shape`` is (h, w) or (h, w, 3) when a row is an image in row-major order.
-    ``feature_names``, if present, are unique. The digest ignores ``name``.
+    ``feature_names``, if present, are unique. The digest does not depend on ``name``.
 
     ``provenance`` is JSON-able, see `Provenance`. ``missing`` (N, D) is True where a cell of X is a
     placeholder (its column's mean) for a missing value, as in masked arrays. Models that support
@@ -242,7 +242,7 @@ class Dataset:
 
     @cached_property
     def incomplete_rows(self) -> np.ndarray:
-        """Numbers (n,) of the rows with missing cells."""
+        """Indices (n,) of the rows with missing cells."""
         return np.flatnonzero([] if self.missing is None else self.missing.any(axis=1))
 
     def with_gaps(self, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
@@ -316,7 +316,7 @@ class Dataset:
         return list(self.provenance.get("class_order", {}).get(label, ()))
 
     def take(self, rows: np.ndarray) -> "Dataset":
-        """Return a data set of `rows`: distinct row numbers, or a mask (N,)."""
+        """Return a data set of `rows`, given as distinct indices or a mask (N,)."""
         index = np.arange(self.n_rows)[np.asarray(rows)]
         parts: dict[str, Any] = {"X": self.X[index], "ids": self.ids[index]}
         if self.image_shape is not None:
@@ -328,8 +328,8 @@ class Dataset:
     def without(self, rows: np.ndarray, why: str) -> "Dataset":
         """Return the data set without some rows, which its provenance lists.
 
-        `rows` are row numbers or a boolean mask (N,); `why` describes them: "4 selected rows".
-        Repeated removals are all recorded. Raises InputError if fewer than two rows remain.
+        `rows` are indices or a boolean mask (N,); `why` describes them: "4 selected rows". All
+        removals are recorded. Raises InputError if fewer than two rows remain.
         """
         gone = np.zeros(self.n_rows, dtype=bool)
         gone[np.asarray(rows)] = True
@@ -389,7 +389,7 @@ class Dataset:
 
 
 def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str], np.ndarray]:
-    """Turn a label column (N,) into category names and codes (N,): row n has ``names[codes[n]]``.
+    """Convert a label column (N,) to category names and codes (N,): row n has ``names[codes[n]]``.
 
     Numbers are sorted. Texts of `order` come first, others in natural order (obj2 before obj10).
     Empty texts and NaN become the last category, "missing".

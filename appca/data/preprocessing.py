@@ -29,7 +29,7 @@ _BLOCK_VALUES = 1 << 21  # values converted per block (16 MB)
 def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.ndarray:
     """Return the leading eigenvectors (D, D') of the scatter matrix of centred rows (N, D).
 
-    They are orthonormal columns by falling variance; the largest entry of each is positive. Each
+    They are orthonormal columns by decreasing variance; the largest entry of each is positive. Each
     call of `blocks` iterates over the rows in fresh float64 blocks. `keep` is the number of axes,
     or the minimum share of variance (0, 1) that they explain. Raises InputError for more axes than
     the data can have, or if the data do not vary.
@@ -41,7 +41,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
     refuse_if(not total > 0, "PCA needs rows that differ; all are the same, so use other data.")
 
     def leading(symmetric: Any) -> tuple[np.ndarray, int]:
-        """Eigenvectors by falling eigenvalue, and the number of them to keep."""
+        """Eigenvectors by decreasing eigenvalue, and the number of them to keep."""
         values, vectors = np.linalg.eigh(symmetric)
         held = np.cumsum(np.maximum(values[::-1], 0))
         share = keep * total * (1 - 1e-12)  # rounding must not miss an exact share
@@ -61,7 +61,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
         # Directions without variance are rounding noise; QR makes them orthonormal, too.
         axes = np.linalg.qr(X.T @ left[:, :wanted])[0]
     else:
-        # Randomised subspace iteration (Halko, Martinsson, Tropp 2011): 20 extra columns, 4 power
+        # Randomized subspace iteration (Halko, Martinsson, Tropp 2011): 20 extra columns, 4 power
         # iterations; the sketch widens until it has enough axes.
         width = wanted = 0
         while width < min(wanted + 20, least):

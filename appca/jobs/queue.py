@@ -20,7 +20,7 @@ from appca.storage.identity import ID_DIGITS, digest_of
 from appca.words import InputError
 
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
-FOLDER, LOG = "jobs", "log.txt"  # in the home; the log has the output of workers and libraries
+FOLDER, LOG = "jobs", "log.txt"  # in the home; the log gets the output of workers and libraries
 WORKERS = 2
 REMEMBERED = 200  # number of finished jobs kept
 ENDED = ("done", "failed", "cancelled")
@@ -33,8 +33,8 @@ class JobStatus(NamedTuple):
     id: str
     kind: str
     spec: dict[str, Any]
-    key: str  # identifies the result: a job with the key of an unfinished one joins it
-    asked: bool = True  # by a user, rather than for a preview
+    key: str  # identifies the result: a job joins an unfinished job with the same key
+    asked: bool = True  # whether a user requested it, not a preview
     state: str = "queued"  # "queued", "running", "done", "failed", "cancelled"
     stage: str = "waiting for a free worker"  # current stage, in words
     fraction: float = 0.0  # 0 to 1
@@ -50,7 +50,7 @@ class _Job:
     """An unfinished job."""
 
     status: JobStatus
-    begins: float  # earliest start by the monotonic clock
+    begins: float  # earliest start, in monotonic time
     thread: threading.Thread | None = None  # waits for the job to end; None before it starts
     worker: Child | None = None  # process that runs it
     points_of: int = -1  # number of the stage that `curve` belongs to
@@ -58,7 +58,7 @@ class _Job:
 
     @property
     def now(self) -> JobStatus:
-        """Return the status, with the seconds left counted down since the last message."""
+        """Return the status, counting down the remaining seconds since the last message."""
         left, passed = self.status.seconds_left, time.monotonic() - self.heard
         return self.status._replace(seconds_left=left and max(left - passed, 0.0))
 
@@ -75,8 +75,8 @@ class _Job:
 class Jobs:
     """Runs jobs in `workers` processes; thread-safe.
 
-    A worker is started when it is first needed and then kept. Jobs belong to the server: any
-    window may follow, stop and cancel them. `command` starts a worker; the home is appended to it.
+    A worker starts when it is first needed and then stays. Jobs belong to the server: any window
+    may follow, stop and cancel them. `command` plus the home is the command line of a worker.
     """
 
     def __init__(
@@ -106,9 +106,9 @@ class Jobs:
     ) -> str:
         """Queue a job and return its id; join an unfinished job that has the same key.
 
-        `kind` is a key of `appca.jobs.worker.KINDS`, `spec` is JSON, and `key` is made from both by
-        default. The job starts after `after` seconds at the earliest. `leave` can end a job unless
-        a user `asked` for it. Raises InputError while the app is closing.
+        `kind` is a key of `appca.jobs.worker.KINDS`, `spec` is JSON, and by default `key` is made
+        from both. The job waits at least `after` seconds. Unless a user `asked` for it, `leave` can
+        end it. Raises InputError while the app is closing.
         """
         key = key or digest_of({"kind": kind, "spec": spec})
         begins = time.monotonic() + after
@@ -130,13 +130,13 @@ class Jobs:
         return job.status.id
 
     def status(self, job_id: str) -> JobStatus | None:
-        """Return the status of a job; None if this server does not know it."""
+        """Return the status of a job; None if the job is unknown to this server."""
         with self._lock:
             job = self._find(job_id)
             return self._over.get(job_id) if job is None else job.now
 
     def active(self) -> list[JobStatus]:
-        """Return running and waiting jobs, running ones first."""
+        """Return running jobs, followed by waiting jobs."""
         with self._lock:
             return sorted((job.now for job in self._open), key=lambda job: job.state == "queued")
 

@@ -1,6 +1,6 @@
 """Kinds of jobs: fit, map, download, grid, comparison of methods, study.
 
-A comparison fits all methods to four fifths of the rows and scores the rest.
+A comparison fits all methods to four fifths of the rows and scores the other fifth.
 """
 
 import math
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from appca.models.loop import Progress
 
 INTERVAL = 0.1  # seconds between progress messages: fast enough to look smooth, at little cost
-_LEAST_SHARE = 0.02  # fraction done before the time left is estimated
+_LEAST_SHARE = 0.02  # fraction done from which the remaining time is estimated
 _RECENT = 2.0  # seconds of recent work that determine the speed
-_PRIOR, _FIRST_SHARE = 0.5, 0.003  # weight of the estimated speed, as seconds and share of work
-_WINDOW = 10  # iterations over which EM measures its gain
+_PRIOR, _FIRST_SHARE = 0.5, 0.003  # weight of the estimated speed, in seconds and share of work
+_WINDOW = 10  # number of iterations over which gains are measured
 _SAMPLING = ("burn-in", "draws")
 _REFINED, _FIT = 0.1, 0.45  # progress at the start of EM's two stages after screening
 _START = 0.15  # progress when EM only starts the chains
@@ -51,7 +51,7 @@ _FITTED = 0.9  # progress at the end of the fit, before description and storage
 class Context:
     """The job that a handler works on, with its `home`.
 
-    `tell` gets its progress and new points of the curve; `stops` returns whether a fit should end.
+    `tell` receives progress and new points of the curve; `stops` returns whether a fit should end.
     """
 
     def __init__(
@@ -103,9 +103,9 @@ class Context:
 
 
 class Paced:
-    """Reports progress, and the time left at the recent speed.
+    """Reports progress, and the remaining time at the recent speed.
 
-    `seconds` is the expected total time; it weighs like a second of measured work.
+    `seconds` is the expected total time, which weighs as much as a second of measured work.
     """
 
     def __init__(self, context: Context, seconds: float | None = None) -> None:
@@ -117,7 +117,7 @@ class Paced:
         self.context.report(stage, share, seconds_left=self.left(share))
 
     def left(self, share: float) -> float | None:
-        """Return the seconds left after this fraction; None if unknown."""
+        """Return the seconds remaining after this fraction; None if unknown."""
         now, past, pace = self.context.clock(), self._past, self.seconds
         past.append((now, share))
         while len(past) > 2 and past[1][0] <= now - max(_RECENT, (now - self._began) / 3):
@@ -132,7 +132,7 @@ class Paced:
 
 
 class FitProgress:
-    """Callback of a fit: reports each iteration and the time left, and stops on request.
+    """Callback of a fit that reports each iteration and the remaining time, and stops on request.
 
     `tol` is in nats over ten iterations; `sampled` is True if EM only starts chains. The expected
     total time is `seconds`.
@@ -347,7 +347,7 @@ def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any
 
 
 def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
-    """Estimate the seconds of every step of a campaign, preferably too high."""
+    """Estimate the seconds of every step of a campaign, erring on the high side."""
     if isinstance(config, QualityConfig):
         n, rows = len(config.steps()), config.rows or n_rows
         return [(START + SECONDS_A_ROW_AND_FEATURE * rows * n_features) / n] * n
@@ -361,18 +361,18 @@ def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
             fit = RunConfig(config.dataset, config.preprocessing, config.model, parameters)
             incomplete = rows if config.around_gaps else 0
             alone = estimate_seconds(rows, width, fit, incomplete=incomplete)
-            guesses[key] = 2 * max(alone - 0.07, 0.005)  # minus a run's overhead; measured
+            guesses[key] = 2 * max(alone - 0.07, 0.005)  # minus a run's measured overhead
         seconds.append(weight * guesses[key])
     return seconds
 
 
-START = 30.0  # seconds before a comparison of methods, mostly UMAP's compilation
-SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured, summed over all methods
+START = 30.0  # seconds that a comparison of methods takes to start, mostly to compile UMAP
+SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured sum over all methods
 HELD_OUT = 0.2
 LEAST_ROWS = 20
 MEASURES = ("log_likelihood", "log_likelihood_error", "mse", "mae")
 NEAR = ("trustworthiness", "continuity", "kept", "accuracy")  # [value, standard error] each
-FIRST = "ppca_l"  # quick, so measured first
+FIRST = "ppca_l"  # measured first, because it is quick
 _MOST_CLASSES = 1 / 3  # maximum number of classes, relative to the rows
 
 
@@ -382,7 +382,7 @@ class MethodWork(NamedTuple):
     key: str
     title: str
     size: int  # number of scores per row
-    used: int  # nonzero scores per row
+    used: int  # number of nonzero scores per row
     fit: Method
 
 
@@ -391,8 +391,8 @@ class QualityConfig(Campaign):
     """Settings of a comparison of methods by preserved neighbours.
 
     `run` is a `RunConfig` as dict. The other methods have `k` components, of which a row uses
-    `n_active` if they have that choice. `rows` is the size of a random sample, None for all rows. A
-    method that takes longer than `seconds` stops early or is left out.
+    `n_active` if the method selects. `rows` is the size of a random sample, None for all rows. A
+    method that takes longer than `seconds` stops early or is omitted.
     """
 
     folder: ClassVar[str] = "quality"
@@ -449,8 +449,8 @@ def measured(
 ) -> dict[str, Any]:
     """Fit one method and measure it.
 
-    The line has key, title, size, used, note, seconds, n_neighbors, `MEASURES` of the held-out rows
-    (nats per row, errors per feature) and `NEAR` as [value, standard error], or None.
+    The line contains key, title, size, used, note, seconds, n_neighbors, `MEASURES` of the held-out
+    rows (nats per row, errors per feature) and `NEAR` as [value, standard error], or None.
     """
     line: dict[str, Any] = dict.fromkeys((*MEASURES, *NEAR)) | method._asdict()
     line |= {"note": "", "seconds": None, "n_neighbors": k}
@@ -503,7 +503,7 @@ def rows_of(dataset: Dataset, config: QualityConfig) -> tuple[np.ndarray, np.nda
 
 
 def split_of(dataset: Dataset, config: QualityConfig) -> Split:
-    """Draw training and held-out rows, and preprocess both with the training rows' preprocessing.
+    """Draw training and held-out rows; learn the preprocessing of both from the training rows.
 
     Raises InputError if there are too few rows.
     """

@@ -1,7 +1,7 @@
 """A worker process: runs jobs one after the other until the server ends.
 
-Started as ``python -m appca.jobs.worker HOME``. It gets a job, reports its progress, and returns
-the result. It ends with the server; an unfinished file is then a draft that is never read.
+``python -m appca.jobs.worker HOME`` starts it. It receives a job, reports progress, and returns the
+result. It ends with the server; an unfinished file is then a draft, which is never read.
 """
 
 import sys
@@ -70,7 +70,7 @@ def work(
 
 
 def sentence(error: Exception, log: Path) -> str:
-    """Return the cause of a failure in one sentence; the log has the details."""
+    """Return the cause of a failure in one sentence; the log contains the details."""
     text = " ".join(str(error).split())
     if isinstance(error, ValueError) and text:
         return text

@@ -24,7 +24,7 @@ from appca.models.settings import MOST_SETS
 from appca.models.supports import ANNEALED, SETS_IN_PASSING, draw_seeds, indicators
 from appca.models.threads import single_threaded_blas
 
-SCREENING_COST, RANDOM_STARTS = 10_000_000, 24  # rows times supports times L^2: about a second
+SCREENING_COST, RANDOM_STARTS = 10_000_000, 24  # rows x supports x L^2 take about a second
 ROTATED = "random rotation"
 
 
@@ -39,7 +39,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
     Parameters
     ----------
     n_components : int
-        Number K of factors in all, at most N - 1; may exceed D.
+        Total number K of factors, at most N - 1; K may exceed D.
     n_active : int
         Number L of factors that a row uses, at most K.
     inference : {"em", "gibbs"}
@@ -47,62 +47,62 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
     init : {"auto", "ica", "pca", "dictionary", "random"} or array (K, D)
         Start of W: independent components (from PCA, the paper's start, EM does not find the
         factors), principal components, rows of the data, random, or an array. If K exceeds
-        min(N - 1, D), "ica" is replaced by "dictionary". "auto" is "ica"; with few supports it
-        screens "ica", "pca" and up to 24 random starts on at most 2,500 rows, or 400 per factor.
+        min(N - 1, D), "dictionary" replaces "ica". "auto" is "ica"; if supports are few, it screens
+        "ica", "pca" and up to 24 random starts on at most 2,500 rows, or 400 per factor.
     allocation : {"auto", "exact", "best"}
-        "exact": the E step sums over all supports, and EM maximises the likelihood. "best": each
-        row has its best one (classification EM), for log p(Y, Z) (the paper). "auto" is exact up
-        to 256 supports.
+        "exact": the E step sums over all supports, and EM maximizes the likelihood. "best": each
+        row takes its best support, and EM maximizes log p(Y, Z) (classification EM, the paper).
+        "auto" is exact up to 256 supports.
     loading_variance : float or None
-        Prior variance sigma2_W of the entries of W. None: no prior in EM; learned by "gibbs".
+        Prior variance sigma2_W of the entries of W. If None, EM has no prior and "gibbs" learns it.
     n_init : int
-        Number of starts; the fit of highest likelihood is kept. Not with an array.
+        Number of starts, of which the fit with the highest likelihood is kept; 1 for an array.
     mean : {"learned", "sample", "zero"}
         The mean as a parameter, fixed at the sample mean (the paper), or at zero.
     annealing : int
-        Iterations with randomly drawn supports, before those with the best supports; at least 30
-        from "dictionary".
+        Number of iterations with randomly drawn supports before those with the best supports; at
+        least 30 from "dictionary".
     max_iter : int
-        Most EM iterations after those, and on each sample of many rows.
+        Maximum number of EM iterations after annealing, and on each sample of many rows.
     tol : float
-        EM has converged when ten iterations improve by less than this, in nats per row.
+        EM has converged if ten iterations gain less than this, in nats per row.
     least_change : float
-        EM with best supports also stops, after ten iterations, when an iteration changes less
-        than this fraction of the N L members of supports.
+        EM with best supports also stops, after ten iterations, if an iteration changes less than
+        this fraction of the N L members of supports.
     n_paths : int
-        Importance paths per row for `score_samples` and `inclusion_probabilities` with more than
-        12,870 supports; the error falls with the root of `n_paths`.
+        Number of importance paths per row for `score_samples` and `inclusion_probabilities` with
+        more than 12,870 supports; the error decreases as 1 / sqrt(n_paths).
     n_chains, burn_in, n_draws, thin : int
-        For "gibbs": chains, sweeps discarded, draws kept per chain, sweeps per draw.
+        For "gibbs", the numbers of chains, discarded sweeps, draws per chain, and sweeps per draw.
     chain_starts : {"overdispersed", "init"}
-        Chains of "gibbs" after the first, which starts from EM, start from their own random
-        rotations of the principal components; or each from its own fit by EM from `init`.
+        The first chain of "gibbs" starts from EM. The others start from random rotations of the
+        principal components; with "init", each chain starts from its own EM fit from `init`.
     warm_start : bool
         Start EM from the previous fit instead of from `init`, as `AdaptivePPCA` does.
     noise_shape, noise_scale : float
         For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
         variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
     loading_shape, loading_scale : float
-        The same for sigma2_W, where it is not fixed by `loading_variance`.
+        The same for sigma2_W, unless `loading_variance` fixes it.
     random_state : int, Generator, RandomState or None
-        For starts, draws, and `sample`; random numbers of queries depend on the row alone.
+        Seed of starts, draws and `sample`. Random numbers in queries depend only on the row.
     verbose : bool or int
         Print a line for each iteration.
     callback : callable or None
-        Called with a `Progress` once an iteration. StopIteration ends the fit and keeps its state;
-        any other exception propagates and leaves the estimator as it was.
+        Called with a `Progress` in each iteration. StopIteration ends the fit and keeps its state;
+        any other exception propagates and leaves the estimator unchanged.
     whiten : bool
-        Divide scores by their root mean square when active.
+        Divide scores by their root mean square over the rows that use the component.
 
     Attributes
     ----------
-    components_ : (K, D) columns of W, of any lengths and angles, by explained variance, largest
-        entry positive; after `partial_fit` or a warm start in their previous order and signs.
+    components_ : (K, D) columns of W, of any lengths and angles, sorted by explained variance, with
+        the largest entry positive. `partial_fit` and warm starts keep order and signs.
     mean_ : (D,).
     noise_variance_ : float, sigma2.
     latent_variance_ : (K,) ones: W carries the scale.
     explained_variance_ : (K,) mean over rows of |w_k|^2 E[(x z)^2].
-    scale_ : (K,) root mean square of the training scores when active.
+    scale_ : (K,) root mean square of the training scores of rows that use the component.
     log_likelihoods_ : (n_iter_,) nats, after each iteration: of the rows ("exact"), or of the rows
         and their supports together ("best"); with "gibbs" the mean over chains after each sweep.
     n_iter_ : int.
@@ -144,7 +144,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
         return D * K - (K * (K - 1) // 2 if self.n_active_ == K else 0)
 
     def _n_variances(self) -> int:
-        return 1  # the scale of scores is that of the loadings
+        return 1  # the loadings carry the scale of scores
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, and return the estimator.
@@ -251,7 +251,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
             directions = data_checks.given_directions(self.init, K, rows.d)
             return [("given", partial(start, directions, None, rows))]
         names = ["ica" if self.init == "auto" else self.init] * self.n_init
-        if self.init == "auto" and self._control(rows).exact and K != L:  # more that cost little
+        if self.init == "auto" and self._control(rows).exact and K != L:  # add cheap starts
             cost = min(rows.n, factor_em.sample_size(K)) * math.comb(K, L) * L * L
             most = min(RANDOM_STARTS, SCREENING_COST // cost)
             names += (["pca"] + [ROTATED, "random"] * RANDOM_STARTS)[: most + (most > 0)]

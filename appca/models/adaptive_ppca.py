@@ -24,7 +24,7 @@ from appca.models.rows import Observations, Parts, Rows, about, centre_of, is_in
 from appca.models.settings import LEARNED, refuse_parameters
 from appca.models.threads import single_threaded_blas
 
-MOST_WITH_SIZES = 500  # components; a table of all sizes has K^2 numbers per row
+MOST_WITH_SIZES = 500  # maximum K for learned sizes, whose table has K^2 numbers per row
 
 
 def first_size(model: Any) -> int:
@@ -34,7 +34,7 @@ def first_size(model: Any) -> int:
 
 
 def refuse_conflicts(model: Any, rows: Observations) -> None:
-    """Raise ValueError for parameters that exclude one another or do not suit the data."""
+    """Raise ValueError if parameters exclude each other or do not suit the data."""
     variant, inference, K = model._variant, model.inference, model.n_components
     L, new = first_size(model), zip(("noise", "row_scale", "n_active"), variant, strict=True)
     learned = " and ".join(f"{name}={getattr(model, name)!r}" for name, is_new in new if is_new)
@@ -97,9 +97,9 @@ class SubspaceModel(Criteria):
         `sample_weight` (N,) weights each row as if it were repeated. Neither can be combined with
         NaN or "gibbs".
 
-        Larger than memory and without NaN: the chunks of a Dask array are fitted by threads or the
-        workers of the present Client, an iterator of blocks of rows is kept in a temporary file
-        (TMPDIR), a large `numpy.memmap` is read in each pass.
+        Data larger than memory must not contain NaN. Threads, or the workers of the current Client,
+        fit the chunks of a Dask array; an iterator of blocks of rows is copied to a temporary file
+        (TMPDIR); a large `numpy.memmap` is read in each pass.
         """
         del y
         if data_checks.is_dask(X) or isinstance(X, Iterator):
@@ -158,16 +158,16 @@ class SubspaceModel(Criteria):
         return self._ended(fitted.log_likelihoods, fitted.stop_reason)
 
     def fit_blocks(self, blocks: Blocks) -> Self:
-        """Fit to rows in blocks, larger than memory; equal to `fit` up to rounding.
+        """Fit to blocks of rows that may exceed memory; equals `fit` up to rounding.
 
         `blocks` is an iterable of arrays or sparse matrices (n_i, D), or a function that returns a
-        new iterator, read once for each iteration, best in blocks of some thousand rows. The first
-        block decides between float32 and float64.
+        new iterator. It is read once per iteration; blocks of some thousand rows are best. The
+        first block decides between float32 and float64.
         """
         return self._fit_parts(partial(stream, NamedBlocks(blocks)))
 
     def _fit_parts(self, look: Callable[..., Parts]) -> Self:
-        """Fit to rows that are never in memory all at once."""
+        """Fit to rows that are never all in memory."""
         refuse_parameters(self._model, self.get_params(deep=False))
         if self.inference == "gibbs":
             msg = (
@@ -247,96 +247,95 @@ class AdaptivePPCA(InBatches, SubspaceModel):
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
     z_n uniform over the supports of exactly L of the K components. Sums over x and z are exact, and
-    so are the likelihood and EM. Missing entries (NaN) are also integrated out by
-    inference="em".
+    so are the likelihood and EM. inference="em" also integrates out missing entries (NaN).
 
     Parameters
     ----------
     n_components : int
         Number K of components available, at most min(N - 1, D).
     n_active : int or "learned"
-        Number L of components that a row uses, at most K. "learned": any number from 0 to K, with
-        learned probabilities; supports of one size are equally probable.
+        Number L of components that a row uses, at most K. "learned" allows any number from 0 to K,
+        with learned probabilities; supports of equal size are equally probable.
     noise : {"shared", "feature"}
-        One noise variance for all features (the paper), or one for each, psi_d, as in factor
-        analysis: then W' Psi^-1 W = I, and the fit does not depend on the features' units.
+        One noise variance for all features (the paper), or psi_d for each feature, as in factor
+        analysis. Then W' Psi^-1 W = I, and the fit does not depend on the features' units.
     row_scale : {"none", "learned"}
-        "learned" replaces sigma2 and tau2 by sigma2 u_n and tau2 u_n in row n, with u_n one of
-        ten values from 0.1 to 10 whose probabilities are learned.
+        "learned" replaces sigma2 and tau2 by sigma2 u_n and tau2 u_n in row n. u_n is one of ten
+        values from 0.1 to 10, whose probabilities are learned.
     inference : {"em", "gibbs", "hard"}
-        "em" maximises the likelihood. "gibbs" samples the posterior, starting from EM; not with
+        "em" maximizes the likelihood. "gibbs" samples the posterior, starting from EM, and excludes
         noise="feature". "hard" assigns each row to its best support (classification EM).
     init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
-        Principal directions as they are ("pca"), rotated by quartimax, annealed, to independent
-        components ("ica") or at random, or given directions, made orthonormal. "auto" screens
-        quartimax and PCA, plain and annealed, and five rotations on a sample of rows, 30 with few
-        rows; above K = 100 independent components and PCA, plain and annealed.
+        Unrotated principal directions ("pca"), the same rotated by quartimax, annealed, to
+        independent components ("ica") or at random, or an array, made orthonormal. "auto" screens
+        quartimax and PCA, plain and annealed, and five rotations (30 if rows are few) on a sample
+        of rows; above K = 100, independent components and PCA, plain and annealed.
     latent_variance : {"shared", "component"} or float
-        One tau2 for all components, one each, or a fixed value in the data's unit squared (the
+        One tau2 for all components, one per component, or a fixed value in squared data units (the
         paper fixes 1.0, which makes the fit depend on the unit).
     w_update : {"auto", "polar", "pymanopt", "sample"}
         The closed-form polar factor, or conjugate gradients on the Stiefel manifold (the paper's
-        appendix C), 16 to 300 times slower for the same maximum. "sample", for "gibbs" only, draws
-        W from its matrix von Mises-Fisher conditional; the others make "gibbs" the paper's
-        MAP-within-Gibbs. "auto" is "sample" with "gibbs", else "polar".
+        appendix C), which take 16 to 300 times as long for the same maximum. "sample", only for
+        "gibbs", draws W from its matrix von Mises-Fisher conditional; with the others, "gibbs" is
+        the paper's MAP-within-Gibbs. "auto" is "sample" with "gibbs", else "polar".
     z_update : {"block", "swap"}
-        How "gibbs" draws the support of a row: as a whole, or one member after the other (the
-        paper, in a random order; not with row scales or learned sizes).
+        How "gibbs" draws the support of a row: as a whole, or one member after another in random
+        order (the paper). "swap" excludes row scales and learned sizes.
     n_init : int
-        Number of starts: the first from `init`, the others random rotations. Not with an array.
+        Number of starts: the first from `init`, the others random rotations; 1 for an array.
     mean : {"learned", "sample", "zero"}
         The mean as a parameter, fixed at the sample mean (the paper), or at zero.
     max_iter : int
-        Most EM iterations over all rows.
+        Maximum number of EM iterations over all rows.
     tol : float
-        EM has converged when ten iterations improve by less than this, in nats per row; after a
-        search on samples, when an iteration improves by less than ten times this.
+        EM has converged if ten iterations gain less than this, in nats per row; after a search on
+        samples, if an iteration gains less than ten times this.
     warm_start : bool
-        Start from the previous fit with the same K: the likelihood on the same rows does not fall,
-        and components keep their order and signs.
+        Start from the previous fit with the same K. The likelihood on the same rows does not
+        decrease, and components keep their order and signs.
     accelerate : bool
-        Momentum between EM iterations; the likelihood never falls either way.
+        Use momentum between EM iterations; the likelihood never decreases either way.
     n_chains, burn_in, n_draws, thin : int
-        For "gibbs": chains, sweeps discarded, draws kept per chain, sweeps between draws.
+        For "gibbs", the numbers of chains, discarded sweeps, draws per chain, and sweeps per draw.
     chain_starts : {"overdispersed", "init"}
         Chains after the first start from random rotations of the principal directions, so that
-        agreement shows that they found one posterior; or all from one fit by EM (with
-        init="random" each from its own), which only shows that they mix well around it.
+        their agreement shows that they found one posterior. With "init", all start from one EM fit
+        (with init="random", each from its own), which only shows that they mix well around it.
     noise_shape, noise_scale : float
         For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
         variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
     latent_shape, latent_scale : float
-        The same for tau2, where it is not fixed by `latent_variance`.
+        The same for tau2, unless `latent_variance` fixes it.
     random_state : int, Generator, RandomState or None
-        For random rotations, the sample of rows that starts are screened on, and `sample`.
+        Seed of random rotations, of the sample of rows that screens starts, and of `sample`.
     verbose : bool or int
         Print a line for each iteration.
     callback : callable or None
-        Called with a `Progress` once an iteration. StopIteration ends the fit and keeps its state;
-        any other exception leaves the estimator as it was.
+        Called with a `Progress` in each iteration. StopIteration ends the fit and keeps its state;
+        any other exception leaves the estimator unchanged.
     whiten : bool
-        Divide scores by their root mean square when active.
+        Divide scores by their root mean square over the rows that use the component.
 
     Attributes
     ----------
-    components_ : (K, D) orthonormal rows, by explained variance, largest entry positive; after
-        `partial_fit` or a warm start in their previous order and signs. With noise="feature" rows
-        of W' in the unit of the data, W' Psi^-1 W = I, by the mean of E[(x z)^2].
+    components_ : (K, D) orthonormal rows, sorted by explained variance, with the largest entry
+        positive; `partial_fit` and warm starts keep order and signs. With noise="feature", rows of
+        W' in data units, W' Psi^-1 W = I, sorted by the mean of E[(x z)^2].
     mean_ : (D,).
-    noise_variance_ : float, sigma2; with noise="feature" (D,) psi_d, 0 for a feature that hardly
-        varies in more than one row, which the likelihood leaves out.
+    noise_variance_ : float, sigma2; with noise="feature", (D,) psi_d, and 0 for a feature that
+        hardly varies in more than one row, which the likelihood omits.
     latent_variance_ : (K,) tau2_k; with noise="feature" relative to the noise.
     explained_variance_ : (K,) mean of E[(x z)^2], times the squared length of the component.
-    scale_ : (K,) root mean square of the training scores when active.
-    n_active_ : int, L; K where sizes are learned.
+    scale_ : (K,) root mean square of the training scores of rows that use the component.
+    n_active_ : int, L; K if sizes are learned.
     size_probabilities_ : (K + 1,) of 0 to K components per row, with n_active="learned".
     row_scale_values_, row_scale_probabilities_ : (10,), with row_scale="learned".
-    log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, nats; with
-        inference="hard" that of the rows and their best supports; with "gibbs" mean over chains.
-    n_iter_ : int, EM iterations over all rows after the screening of starts.
+    log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, in nats; with "hard",
+        of the rows together with their best supports; with "gibbs", the mean over chains.
+    n_iter_ : int, number of EM iterations over all rows after the screening of starts.
     stop_reason_ : str.
-    posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only; components in the dtype of
-        the data. The other attributes are those of the draw of largest posterior density.
+    posterior_ : dict of arrays (chain, draw, ...), only with "gibbs"; components have the dtype of
+        the data. The other attributes come from the draw with the largest posterior density.
 
     References
     ----------
@@ -374,7 +373,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
     def row_scales(self, X: Any) -> Any:
         """Return the posterior mean (N,) of each row's scale u_n; 1 if scales are not learned.
 
-        A row of scale u has u times the variance of noise and scores: a large u is unusual.
+        A row with scale u has u times the variance of noise and scores; a large u is unusual.
         """
         if data_checks.is_dask(X):
             return lazily(self, "row_scales", X)

@@ -1,8 +1,8 @@
 """Rows that do not fit in memory: blocks that are read again, and Dask arrays.
 
-EM needs sums over rows and a sample of them. Chunks of a Dask array stay with the workers, which
-get d x K numbers once and return sums; these are added in the order of the chunks, so that bits do
-not depend on workers. Dask is optional, and nothing here imports it before.
+EM needs sums over rows and a sample of rows. Chunks of a Dask array stay with the workers, which
+receive d x K numbers once and return sums. The sums are added in the order of the chunks, so that
+bits do not depend on workers. Dask is optional and is only imported if needed.
 """
 
 import uuid
@@ -27,12 +27,12 @@ R = TypeVar("R")
 Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
 
 NO_ROWS = "blocks must hold rows; got none: check what yields them."
-MAPPED_BYTES = 2**25  # read from a mapped file before its pages are released
+MAPPED_BYTES = 2**25  # number of bytes read from a mapped file before its pages are released
 
 
 @dataclass(frozen=True)
 class Stream(Parts):
-    """Observations that `read` yields in blocks, the same ones each time."""
+    """Observations that `read` yields in blocks, the same each time."""
 
     read: Callable[[], Iterator[Array]] = lambda: iter(())
 
@@ -75,7 +75,7 @@ class Mapped:
 
 
 class NamedBlocks:
-    """A reader of blocks of rows; it refuses other values and columns than before."""
+    """A reader of blocks of rows that refuses values and columns that differ from before."""
 
     def __init__(self, blocks: Blocks, names: Any = None, *, once: bool = False) -> None:
         if not once and not callable(blocks) and iter(blocks) is blocks:
@@ -88,7 +88,7 @@ class NamedBlocks:
         self.names, self._blocks = names, blocks
 
     def __call__(self) -> Iterator[Array]:
-        """Yield the blocks that have rows."""
+        """Yield the nonempty blocks."""
         width, dtype = None, None
         for i, block in enumerate(self._blocks() if callable(self._blocks) else self._blocks):
             self.names = names_of(block) if self.names is None else self.names
@@ -152,7 +152,7 @@ def finite_sums(block: Any, part: str) -> Array:
     return sums
 
 
-CHUNKS_AT_ONCE = 64  # chunks whose results are in memory together
+CHUNKS_AT_ONCE = 64  # maximum number of chunks whose results are in memory together
 
 
 def names_of(X: Any) -> list[str] | None:
@@ -162,7 +162,7 @@ def names_of(X: Any) -> list[str] | None:
 
 
 def refuse_other_names(fitted: Any, X: Any, what: str) -> None:
-    """Raise ValueError where X has other columns than the fit, or in another order."""
+    """Raise ValueError if X and the fit differ in columns or their order."""
     names = names_of(X)
     if fitted is not None and names is not None and names != list(fitted):
         msg = (
@@ -176,8 +176,8 @@ def refuse_other_names(fitted: Any, X: Any, what: str) -> None:
 class DaskRows(Parts):
     """Observations in the chunks of a Dask array."""
 
-    X: Any = None  # in chunks of whole rows; None where a worker has its chunk
-    sizes: Any = None  # (chunks,) numbers of rows; some may be 0
+    X: Any = None  # in chunks of whole rows; None on a worker, which has its chunk
+    sizes: Any = None  # (chunks,) number of rows of each chunk, possibly 0
 
     def over(self, work: Callable[[Block], R]) -> Iterator[R]:
         """Yield work(block) for blocks that hold all rows once, in order; the answers travel."""
@@ -209,7 +209,7 @@ class DaskRows(Parts):
 
     @property
     def firsts(self) -> NDArray[np.intp]:
-        """Number of the first row of each chunk."""
+        """Return the index of the first row of each chunk."""
         return np.asarray(np.cumsum(self.sizes) - self.sizes)
 
 
@@ -245,7 +245,7 @@ def matrix(X: Any) -> Any:
 
 
 def computed(parts: list[Any]) -> list[Any]:
-    """Run tasks on the scheduler that is set: threads, or the cluster of the current Client."""
+    """Run tasks on the current scheduler: threads, or the cluster of the current Client."""
     from dask.base import compute
 
     return list(compute(*parts))
@@ -298,11 +298,11 @@ def plain(chunk: Any) -> Any:
     return np.require(chunk, requirements="A")
 
 
-ONE_A_ROW = ("score_samples", "allocation_probability", "row_scales")  # questions with one number
+ONE_A_ROW = ("score_samples", "allocation_probability", "row_scales")  # queries with one number
 
 
 def lazily(model: Any, question: str, X: Any, **how: str) -> Any:
-    """Ask about every chunk of a Dask array; nothing is computed yet."""
+    """Build the lazy result of a query over all chunks of a Dask array."""
     check_is_fitted(model)
     refuse_other_names(getattr(model, "feature_names_in_", None), X, "the Dask frame")
     X, (K, D) = matrix(X), model.components_.shape

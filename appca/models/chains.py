@@ -1,6 +1,6 @@
 """Stored draws of chains, the chains that averages use, and label-free summaries of Z.
 
-Components swap names and signs between draws, which must be aligned before entries are averaged.
+Components swap names and signs between draws, so draws must be aligned before averaging entries.
 """
 
 import math
@@ -20,33 +20,33 @@ from appca.words import naming_extra
 
 Draws = dict[str, NDArray[Any]]
 
-# Averages over the draws of a chain, (chain, N, K); everything else has the axes (chain, draw).
+# Averages over the draws of a chain, (chain, N, K); all other arrays have the axes (chain, draw).
 RUNNING = ("Z_mean", "X_mean")
 
 
 class Measures(NamedTuple):
     """Measures of a state after every sweep."""
 
-    log_likelihood: float  # nats, as much as possible integrated out
-    log_posterior: float  # nats, the same with the priors
+    log_likelihood: float  # nats, with as many variables as possible integrated out
+    log_posterior: float  # nats, the same plus the log priors
     number: int = 0  # number of components, if it changes the number of parameters
 
 
-LEAST_GAP = 3.0  # nats: a peak that is e^3 times as high hides the other
-BEYOND_ERROR = 0.999  # probability that Monte Carlo error of a mean makes no such gap
-LEAST_DRAWS = 4  # per chain, to estimate the error of its mean
+LEAST_GAP = 3.0  # minimum gap in nats: a peak e^3 times as high dominates the other
+BEYOND_ERROR = 0.999  # probability that the Monte Carlo error of a mean causes no such gap
+LEAST_DRAWS = 4  # minimum number of draws per chain for estimating the error of its mean
 
 
 class ChainLevels(NamedTuple):
-    """The chains that averages count, by their mean log-posteriors."""
+    """The chains that averages use, selected by their mean log-posteriors."""
 
     mean: NDArray[np.float64]  # (chain,) nats
-    allowed: NDArray[np.float64]  # (chain,) nats below the highest chain that it may be
+    allowed: NDArray[np.float64]  # (chain,) maximum gap to the highest chain, in nats
     counts: NDArray[np.bool_]  # (chain,)
 
     @property
     def why(self) -> str:
-        """One sentence that says which chains are used, and why."""
+        """A sentence on which chains are used, and why."""
         n, lower = len(self.mean), np.flatnonzero(~self.counts)
         gap = self.mean.max() - self.mean
         if not len(lower):
@@ -67,8 +67,8 @@ class ChainLevels(NamedTuple):
 def levels(log_posterior: NDArray[np.float64]) -> ChainLevels:
     """Compare the levels of chains, log_posterior (chain, draw), with their Monte Carlo errors.
 
-    A chain is on a lower peak if its mean is further below the highest one than the errors of both
-    explain, by Student's t over batches, and more than 3 nats.
+    A chain is on a lower peak if its mean is below the highest mean by more than 3 nats and by more
+    than the errors of both explain (Student's t over batches).
     """
     n_chains, n = log_posterior.shape
     mean, variance, freedom = log_posterior.mean(axis=1), np.zeros(n_chains), 1
@@ -87,7 +87,7 @@ class Chains(NamedTuple):
 
     posterior: Draws  # (chain, draw, ...); the running means are (chain, ...)
     best: Any  # see `DrawStore.best`
-    log_likelihoods: NDArray[np.float64]  # (chain, sweep), burn-in included
+    log_likelihoods: NDArray[np.float64]  # (chain, sweep), including burn-in
     stop_reason: str
 
 
@@ -122,7 +122,7 @@ class DrawStore:
 
     @property
     def best(self) -> Any:
-        """Densest draw with the most frequent number; densities of other numbers differ in unit."""
+        """Densest draw with the most frequent number; other numbers have other units of density."""
         good = levels(self.draws["log_posterior"][:, : self.kept]).counts
         frequent: Counter[int] = Counter()
         for (chain, number), count in self.counts.items():
@@ -148,7 +148,7 @@ def load_arviz() -> Any:
 
 
 def to_arviz(posterior: Mapping[str, NDArray[Any]]) -> Any:
-    """Hand the draws to ArviZ; running means, and thinned components, go to its constants."""
+    """Convert the draws for ArviZ; running means, and thinned components, go to its constants."""
     densities = {"log_likelihood": "lp_collapsed", "log_posterior": "lp"}
     n_draws, names = posterior["log_posterior"].shape[1], {*RUNNING, *densities}
     dims = {name: ["chain", "row", "component"] for name in RUNNING}
@@ -165,7 +165,7 @@ def to_arviz(posterior: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
-    """Write draws as NetCDF; components that are thinned more have an axis ``thinned_draw``."""
+    """Write draws as NetCDF; more strongly thinned components have an axis ``thinned_draw``."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "draws.nc"
         to_arviz(posterior).to_netcdf(str(file))
@@ -173,7 +173,7 @@ def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 N_PAIRS = 20
-IN_USE = 0.05  # share of the rows from which a component counts as used
+IN_USE = 0.05  # minimum share of rows of a component in use
 
 
 def in_use(occupancies: ArrayLike, n_rows: int, share: float = IN_USE) -> NDArray[np.intp]:
@@ -184,7 +184,7 @@ def in_use(occupancies: ArrayLike, n_rows: int, share: float = IN_USE) -> NDArra
 
 @cache
 def row_pairs(n_rows: int) -> NDArray[np.int64]:
-    """Name pairs of different rows (N_PAIRS, 2), the same ones every time."""
+    """Return fixed random pairs of distinct rows, (N_PAIRS, 2)."""
     rng = np.random.default_rng(0)
     first = rng.integers(n_rows, size=N_PAIRS)
     second = (first + 1 + rng.integers(n_rows - 1, size=N_PAIRS)) % n_rows

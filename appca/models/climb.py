@@ -1,8 +1,8 @@
-"""Multi-start EM for adaptive PPCA: climbs from several starts on a sample, the best on all rows.
+"""Multi-start EM for adaptive PPCA: all starts climb on a sample, the best on all rows.
 
-No single start wins on real data, and the first iterations hardly tell which will. So all climb to
-their end on a sample in principal coordinates, the best three with more rows, and the best of these
-with all rows. Variants go on from the end of a fit of the paper's model.
+No single start wins on all real data, and the first iterations hardly predict the winner. So all
+starts climb to their end on a sample in principal coordinates, the best three on more rows, and the
+best of these on all rows. Variants continue from the end of a fit of the paper's model.
 """
 
 import math
@@ -18,11 +18,11 @@ from appca.models.independent_components import fast_ica
 from appca.models.numerics import Array
 from appca.models.rows import Block, Observations, Rows, about, centre_of, project, stored_width
 
-ANNEALED_ITERATIONS = 30  # beta from 0.001 to 1, geometrically
+ANNEALED_ITERATIONS = 30  # number of iterations in which beta rises geometrically from 0.001 to 1
 FIRST_BETA = 0.001
 MAX_QUARTIMAX_STEPS = 200
-MAX_ICA_STEPS = 80  # K = 500 takes 45; a step costs two products
-QUARTIMAX_PRECISION = 1e-4  # largest last change of the rotation
+MAX_ICA_STEPS = 80  # K = 500 takes 45 steps; a step costs two products
+QUARTIMAX_PRECISION = 1e-4  # maximum change of the rotation in the last step
 
 
 def closed_form(rows: Observations, leading: stiefel.Principal, floor: float) -> em.SubspaceState:
@@ -40,16 +40,16 @@ class Candidate(NamedTuple):
     name: str
     rotation: Callable[[Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
     annealed: bool = False
-    needs_many_rows: bool = False  # needs scores of K^2 rows
-    spare: bool = False  # left out where climbs to the end cost too much
-    extra: bool = False  # taken only where all of them cost less than a second
+    needs_many_rows: bool = False  # whether it needs scores of K^2 rows
+    spare: bool = False  # omitted if climbs to the end cost too much
+    extra: bool = False  # used only if all extra starts cost less than a second
 
 
 def quartimax(_rng: Generator, P: Array) -> Array:
-    """Rotation of scores P (N, K) with the largest sum of fourth powers: R <- polar(P'(PR)^3)."""
-    if not P.any():  # a sample of rows that are all the same
+    """Return the rotation that maximizes fourth powers of scores P (N, K): R <- polar(P'(PR)^3)."""
+    if not P.any():  # a sample of equal rows
         return np.eye(P.shape[1])
-    lines = np.ascontiguousarray(P.T / np.sqrt(np.mean(P**2)))  # half the time of rows
+    lines = np.ascontiguousarray(P.T / np.sqrt(np.mean(P**2)))  # takes half the time of rows
     R, cubes = np.eye(len(lines)), np.empty_like(lines)
     for _ in range(MAX_QUARTIMAX_STEPS):
         before, Q = R, R.T.astype(lines.dtype) @ lines
@@ -65,12 +65,12 @@ independent = partial(fast_ica, most=MAX_ICA_STEPS)  # the most independent comp
 
 
 def unrotated(_rng: Generator, P: Array) -> Array:
-    """Leave the principal directions as they are."""
+    """Return the identity, which keeps the principal directions."""
     return np.eye(P.shape[1])
 
 
 def random_rotation(rng: Generator, P: Array) -> Array:
-    """Draw uniformly from the orthogonal matrices: the polar factor of a Gaussian matrix."""
+    """Draw a uniform orthogonal matrix, the polar factor of a Gaussian matrix."""
     return stiefel.polar(rng.standard_normal((P.shape[1],) * 2))
 
 
@@ -80,23 +80,23 @@ ANNEALED_QUARTIMAX = Candidate("annealed quartimax", quartimax, annealed=True)
 ICA = Candidate("independent components", independent, needs_many_rows=True)
 
 RANDOM = Candidate("random rotation", random_rotation)
-SPARE_STARTS, EXTRA_STARTS = 5, 25  # one of these mostly ends highest on handwritten digits
+SPARE_STARTS, EXTRA_STARTS = 5, 25  # on handwritten digits, one of these usually ends highest
 SPARE = [RANDOM._replace(spare=True)] * SPARE_STARTS + [RANDOM._replace(extra=True)] * EXTRA_STARTS
 
 NAMED = {"annealed": ANNEALED_PCA, "ica": ICA, "pca": PCA, "quartimax": QUARTIMAX, "random": RANDOM}
 AUTOMATIC = (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX, *SPARE)
-MANY_COMPONENTS = 100  # quartimax on the sample finds nothing for more
+MANY_COMPONENTS = 100  # number above which quartimax on the sample finds nothing
 FOR_MANY = (ICA, ANNEALED_PCA, PCA)
 
 
 def candidates(init: str, n_init: int, n_components: int) -> list[Candidate]:
-    """List the starts that `init` names, and n_init - 1 random rotations more."""
+    """Return the starts that `init` names, and n_init - 1 more random rotations."""
     automatic = FOR_MANY if n_components > MANY_COMPONENTS else AUTOMATIC
     return [*(automatic if init == "auto" else [NAMED[init]]), *[RANDOM] * (n_init - 1)]
 
 
 def first_state(rows: Observations, W: Array, settings: em.EMSettings) -> em.SubspaceState:
-    """Variances from the hard assignment of rows to their L largest projections on W."""
+    """Return variances after assigning each row to its L largest projections on W."""
     K, L, n = settings.n_components, settings.n_active, rows.mass
 
     def top_power(block: Block) -> tuple[Array, Array]:
@@ -120,7 +120,7 @@ def first_state(rows: Observations, W: Array, settings: em.EMSettings) -> em.Sub
 def annealed(
     start: em.SubspaceState, rows: Observations, settings: em.EMSettings
 ) -> loop.Path[em.SubspaceState]:
-    """EM with logits times beta rising to 1; values it yields are tempered, so they may fall."""
+    """Run EM with logits times beta, which rises to 1; yielded values are tempered and may fall."""
     yield -math.inf, start
     state, em_map = start, em.EMMap(rows, settings)
     for beta in np.geomspace(FIRST_BETA, 1.0, ANNEALED_ITERATIONS):
@@ -131,33 +131,33 @@ def annealed(
 def ascent(
     start: em.SubspaceState, em_map: em.EMMap, *, accelerate: bool = True, age: int = 0
 ) -> loop.Path[em.SubspaceState]:
-    """EM from `start`, plain or with momentum of an age."""
+    """Run EM from `start`, plain or with momentum of an age."""
     ahead = partial(em.extend, settings=em_map.settings) if accelerate else None
     return loop.nesterov(em_map, start, ahead, age)
 
 
-SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200  # per candidate and per climb
-# Rows times K times swaps of the sample, up to which all candidates climb to their ends. At K = 30,
-# L = 8 ten climbs took 22 s, five times the fit without.
+SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200  # maximum per candidate and per climb
+# Limit of rows x K x swaps of the sample up to which all candidates climb to their ends. At K = 30,
+# L = 8 ten climbs took 22 s, five times as long as the fit without them.
 MOST_SUMS = 400_000
-FEW_SUMS, FEW_NUMBERS = 50_000, 2**18  # 25 more rotations climb on all rows up to these
-SCREENING_TOL = FIRST_TOL = 1e-2  # nats per row; less fits the sample rather than the data
-# A climb on a sample ends where three times the gain of its last ten iterations would leave it
-# below another's end; on all rows of COIL-20 that would have lost the best of 3 in 12.
+FEW_SUMS, FEW_NUMBERS = 50_000, 2**18  # limits up to which 25 more rotations climb on all rows
+SCREENING_TOL = FIRST_TOL = 1e-2  # nats per row; a smaller value fits the sample, not the data
+# A climb on a sample ends if three times the gain of its last ten iterations would leave it below
+# the end of another; on all rows of COIL-20, this rule would have lost the best in 3 of 12 fits.
 PATIENCE = 3.0
 
-# From samples of 2,500 rows of MNIST the best fit of 60,000 rows loses 0.1 nats per row.
+# From samples of 2,500 rows of MNIST, the best fit to 60,000 rows loses 0.1 nats per row.
 SAMPLE_ROWS_PER_COMPONENT, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 400, 2500, 10_000
-COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # half as many of a sample
+COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # a sample uses half as many
 SAMPLE_COORDINATES_PER_COMPONENT = 2
-LARGER_SAMPLE, FINALISTS = 3, 3  # multiple of rows in the larger sample, and fits to it
-LATER_AGE = 6  # age of momentum on other rows: without it fits take two or three iterations more
+LARGER_SAMPLE, FINALISTS = 3, 3  # multiple of rows in the larger sample, and number of fits to it
+LATER_AGE = 6  # age of momentum on new rows, which saves two or three iterations
 LAST_SHARE, LAST_SHARE_OF_VARIANTS = 10.0, 200.0  # multiples of tol, after climbs on samples
-LAST_WINDOW = 3  # iterations over all rows: a sample has brought the climb past its plateaus
-DIFFERENT = 1e-2  # nats per row between ends that count as different
-ROUGH_TOL, ROUGH_ITERATIONS = 3e-2, 50  # at K = 500 two hundred fit 10,000 rows, not the data
-MAX_COORDINATE_BYTES = MAX_SAMPLE_BYTES = 2**28  # for all rows, and for sampled features
-MAX_SCORES_BYTES = 2**29  # size of principal scores, for starts that need many rows
+LAST_WINDOW = 3  # iterations over all rows; few, as climbs on samples have passed the plateaus
+DIFFERENT = 1e-2  # nats per row between ends that count as distinct
+ROUGH_TOL, ROUGH_ITERATIONS = 3e-2, 50  # at K = 500, 200 iterations overfit a sample of 10,000 rows
+MAX_COORDINATE_BYTES = MAX_SAMPLE_BYTES = 2**28  # of coordinates of all rows, of sampled features
+MAX_SCORES_BYTES = 2**29  # maximum size of principal scores for starts that need many rows
 
 Run = loop.EMResult[em.SubspaceState]
 Runs = list[Run]
@@ -168,24 +168,24 @@ class EMControl(NamedTuple):
 
     settings: Any  # `EMSettings` or `FactorSettings`
     callback: loop.Callback | None
-    max_iter: int  # bound on every stage
+    max_iter: int  # maximum in every stage
     tol: float  # nats per row over ten iterations on all rows
     accelerate: bool  # whether the final fit has momentum; screening always has
     mass: float  # mass of all rows, to which log-likelihoods of samples are scaled
-    # The rest is for adaptive factor analysis.
+    # The other fields are for adaptive factor analysis.
     exact: bool = True  # sum over all supports, or one support per row
-    annealing: int = 0  # iterations with drawn supports
-    least_change: float = 0.0  # share of slots
-    screened_rows: int = 0  # sample that starts are screened on; 0: each is fitted fully
+    annealing: int = 0  # number of iterations with drawn supports
+    least_change: float = 0.0  # minimum share of slots that an iteration changes
+    screened_rows: int = 0  # size of the sample that screens starts; 0: fit every start fully
 
     def after(self, stopped: bool) -> "EMControl":
-        """Return these settings; after a stop those of one step, so that the fit is complete."""
+        """Return these settings; after a stop, those of a single step that completes the fit."""
         return self._replace(max_iter=1, callback=None) if stopped else self
 
     def run(
         self, stage: str, path: loop.Path[loop.S], rows: Any, limit: int, tol: float, **how: Any
     ) -> loop.EMResult[loop.S]:
-        """Follow a path for `limit` iterations at most; `tol` in nats per row over ten of them."""
+        """Follow a path for at most `limit` iterations; `tol` is nats per row over ten of them."""
         limit, n = min(limit, self.max_iter), rows.mass
         watch = loop.watcher(self.callback, stage, limit, self.mass / n)
         return loop.iterate(path, tol=tol * n, max_iter=limit, watch=watch, **how)
@@ -226,7 +226,7 @@ def screen(
 def _go_on(
     runs: Runs, rows: Rows, control: EMControl, tol: float, age: int = 0, **how: Any
 ) -> Runs:
-    """Climb from the ends of runs with other rows, perhaps in more coordinates."""
+    """Climb from the ends of runs on other rows, perhaps in more coordinates."""
     how = {"limit": REFINEMENT_ITERATIONS} | how
     em_map, further = em.EMMap(rows, control.settings), Runs()
     for run in runs:
@@ -256,20 +256,20 @@ def _best(runs: Runs, most: int, mass: float) -> Runs:
 def draw_screening_sample(
     rng: Generator, rows: Observations, settings: em.EMSettings
 ) -> stiefel.Coordinates:
-    """Draw rows, about their own mean if it is learned, in their principal coordinates."""
+    """Draw rows, relative to their mean if it is learned, in their principal coordinates."""
     n, d, K = rows.n, rows.d, settings.n_components
     size = sample_size(rows, K)
     each = COORDINATES_PER_COMPONENT // (1 if size == n else 2)
     q = min(max(each * K, MIN_COORDINATES), size, d)
     sample = some_rows(rng, rows, size, learn_mean=settings.learn_mean) if size < n else rows
-    in_thin_coordinates = rows.n_features != d  # principal ones already
+    in_thin_coordinates = rows.n_features != d  # coordinates are principal already
     basis = np.eye(d, q) if in_thin_coordinates else stiefel.sketched(rng, sample, q)
     few = q if size == n else min(SAMPLE_COORDINATES_PER_COMPONENT * K, q)
     return stiefel.Coordinates(_coordinates(rng, sample, basis[:, :few], size), basis)
 
 
 def sample_size(rows: Observations, n_components: int) -> int:
-    """Return the number of rows that starts are screened on."""
+    """Return the number of rows on which starts are screened."""
     width = stored_width(rows.X) if isinstance(rows, Rows) else rows.d
     fitting = max(MAX_SAMPLE_BYTES // (width * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
     size = max(SAMPLE_ROWS_PER_COMPONENT * n_components, MIN_SAMPLE_ROWS)
@@ -277,7 +277,7 @@ def sample_size(rows: Observations, n_components: int) -> int:
 
 
 def some_rows(rng: Generator, rows: Observations, size: int, *, learn_mean: bool) -> Rows:
-    """Draw rows, about their own mean if it is learned."""
+    """Draw rows, relative to their mean if it is learned."""
     which = np.sort(rng.choice(rows.n, size, replace=False))
     weights = rows.weights[which] if isinstance(rows, Rows) and rows.weights is not None else None
     X = rows.take(which)
@@ -310,7 +310,7 @@ def _coordinates(rng: Generator, rows: Observations, basis: Array, most: int) ->
 
 
 def _scores(rng: Generator, rows: Observations, drawn: stiefel.Coordinates, K: int) -> Array:
-    """Principal scores (n, K) of K^2 rows, or of fewer for their memory."""
+    """Return principal scores (n, K) of K^2 rows, or of fewer rows if memory is short."""
     size = min(K * K, rows.n, MAX_SCORES_BYTES // (K * rows.dtype.itemsize))
     if size <= drawn.rows.n:
         return drawn.rows.X[:, :K]
@@ -356,7 +356,7 @@ def climb(
 
 
 def while_promising(path: loop.Path[loop.S], others: list[loop.EMResult[Any]]) -> loop.Path[loop.S]:
-    """Follow a path while it may end above other runs, see `PATIENCE`."""
+    """Follow a path while it may end above other runs; see `PATIENCE`."""
     best, values = max((run.log_likelihood for run in others), default=-math.inf), list[float]()
     for value, state in path:
         yield value, state
@@ -366,22 +366,22 @@ def while_promising(path: loop.Path[loop.S], others: list[loop.EMResult[Any]]) -
             return
 
 
-THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem costs less than the passes it saves
+THIN_LIMIT = 2000  # maximum N at which an N x N eigenproblem costs less than the passes it saves
 
 
 class SubspaceFit(NamedTuple):
     """A fitted state in the features of the data."""
 
     state: em.SubspaceState
-    second: Array | None  # (K,) sums over rows of E[(x z)^2]; None of variants
-    log_likelihoods: list[float]  # after each iteration, total, nats
+    second: Array | None  # (K,) sums over rows of E[(x z)^2]; None for variants
+    log_likelihoods: list[float]  # total after each iteration, in nats
     stop_reason: str
     sums: em.SubspaceStatistics | None = None  # at the state, with W'A (K, K) for A
     same_order: bool = False  # whether a warm start kept the order and signs of components
 
 
 def fit_in_closed_form(rng: Generator, rows: Observations, control: EMControl) -> SubspaceFit:
-    """Fit at L = K, where all rows use all components and the model is PPCA."""
+    """Fit with L = K, where all rows use all components and the model is PPCA."""
     settings = control.settings
     lead = stiefel.principal(rng, rows, settings.n_components)
     state = closed_form(rows, lead, settings.floor)
@@ -424,7 +424,7 @@ def fit_by_em(rng: Generator, rows: Observations, start: Any, control: EMControl
     work: Observations = rows if space is None else space.rows
     em_map, sampled = em.EMMap(work, settings), False
     if isinstance(start, list):
-        # Starts are screened under the polar update whatever the fit's is: the maximum is the same.
+        # The polar update screens starts for any update, because the maximum is the same.
         em_map.settings = settings._replace(update=stiefel.polar)
         begun, sampled = screen(rng, em_map, start, control._replace(settings=em_map.settings))
         em_map.settings = settings
@@ -444,7 +444,7 @@ def fit_by_em(rng: Generator, rows: Observations, start: Any, control: EMControl
 def last_climb(
     start: Run, em_map: em.EMMap, control: EMControl, share: float | None, stage: str = "fit"
 ) -> Run:
-    """Run EM on all rows until an iteration gains under `share` tol; after a stop a single step."""
+    """Run EM on all rows until an iteration gains under `share` tol; after a stop, run one step."""
     stopped = start.stop_reason == loop.STOPPED
     control = control.after(stopped)
     settings, age = em_map.settings, 0 if share is None else LATER_AGE
@@ -466,7 +466,7 @@ def halt(state: Any, floor: float) -> str | None:
     return "the noise variance reached its floor, 1e-8 of the mean feature variance"
 
 
-SAMPLE_TOL, LARGER_TOL = 3e-2, 0.3  # nats per row, on the sample and the larger one
+SAMPLE_TOL, LARGER_TOL = 3e-2, 0.3  # nats per row, on the sample and on the larger sample
 
 
 def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMControl) -> SubspaceFit:
@@ -474,14 +474,14 @@ def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMContr
     settings, whole = control.settings, isinstance(start, em.SubspaceState)
 
     def drawn(size: int) -> tuple[Rows, EMControl]:
-        """Draw rows; floors of noise are those of all rows."""
+        """Draw rows, but keep the noise floors of all rows."""
         sample = some_rows(rng, rows, size, learn_mean=settings.learn_mean)
         at = em.settings_on(sample, settings)
         at = at._replace(most=np.where(at.most > 0.0, settings.most, 0.0))
         return sample, control._replace(settings=at)
 
     def moved(run: Run, sample: Any, rows: Any, settings: em.EMSettings) -> Run:
-        """Go on with other rows; of features that were constant, all variance is noise."""
+        """Continue on other rows; all variance of previously constant features is noise."""
         state, away = run.state, 0.0
         if rows is not sample and rows.origin is not None and sample.origin is not None:
             away = sample.origin.astype(np.float64) - rows.origin
@@ -509,7 +509,7 @@ def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMContr
 
 
 def _best_start(rng: Generator, rows: Rows, start: Any, control: EMControl, several: bool) -> Run:
-    """Return a start or, with few rows, the best of climbs from it and random rotations of it."""
+    """Return a start or, if rows are few, the best climb from it and its random rotations."""
     settings, unit = control.settings, np.broadcast_to(control.settings.unit, rows.d)[:, None]
     first = run = _paper_start(rng, rows, start, control)
     sums = em.sums_a_pass(rows.n, settings.n_components, settings.n_active)
@@ -532,7 +532,7 @@ def _best_start(rng: Generator, rows: Rows, start: Any, control: EMControl, seve
 
 
 def _paper_start(rng: Generator, rows: Rows, start: Any, control: EMControl) -> Run:
-    """Fit the paper's model, of features over their deviations where each has its own noise."""
+    """Fit the paper's model, after scaling features to unit variance if each has its own noise."""
     settings, varies = control.settings, np.broadcast_to(control.settings.unit, rows.d) > 0.0
     if settings.variant.by_feature:
         c, X = settings.unit[varies].astype(rows.dtype), cast(Any, rows.X)

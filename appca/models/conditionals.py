@@ -2,8 +2,8 @@
 
 A conditional is a function that returns the *parameters* of a distribution, so that tests compare
 densities without drawing (Grosse and Duvenaud 2014). Equations: the paper's appendix B, corrected.
-The buffet is the Indian buffet process conditioned on at most K used columns, whose positions are
-labelled for orthonormal columns; free pairs (z_k, w_k) form an unordered set.
+The buffet is the Indian buffet process conditioned on at most K used columns. Positions of
+orthonormal columns are labelled; free pairs (z_k, w_k) form an unordered set.
 """
 
 from typing import NamedTuple
@@ -16,8 +16,8 @@ from scipy.special import gammaln, pdtr
 Array = NDArray[np.float64]
 Indicators = NDArray[np.bool_]
 
-LEAST_WEIGHT = 1e-12  # of the only column of a draw, if no row uses it
-SCALE_TAIL = 5.0  # degrees of freedom of the scale proposal, whose tails must be heavier
+LEAST_WEIGHT = 1e-12  # weight of the only column of a draw, if no row uses it
+SCALE_TAIL = 5.0  # degrees of freedom of the scale proposal, whose tails must be heavy
 
 
 class Gamma(NamedTuple):
@@ -35,21 +35,21 @@ class InverseGamma(NamedTuple):
 
 
 class Normal(NamedTuple):
-    """Independent normal entries with one variance."""
+    """Independent normal entries with a common variance."""
 
     mean: Array
     variance: float
 
 
 class RowNormal(NamedTuple):
-    """Independent normal rows that share one precision matrix."""
+    """Independent normal rows that share a precision matrix."""
 
     mean: Array  # (R, Q)
     precision: Array  # (Q, Q)
 
 
 class LogBeta(NamedTuple):
-    """Beta variables that are only ever needed as logarithms."""
+    """Beta variables, of which only logarithms are needed."""
 
     a: Array  # (K,)
     b: Array  # (K,)
@@ -64,15 +64,15 @@ class LogScale(NamedTuple):
 
 
 def noise_variance(prior: InverseGamma, n_entries: int, squares: float) -> InverseGamma:
-    """Give p(sigma2 | Y, W, X, Z), given the number and the sum of squares of residuals.
+    """Return p(sigma2 | Y, W, X, Z), given the number and the sum of squares of residuals.
 
-    Of the entries of W in place of residuals it is p(sigma2_W | W).
+    Given the entries of W instead of residuals, this is p(sigma2_W | W).
     """
     return InverseGamma(prior.shape + n_entries / 2, prior.rate + squares / 2)
 
 
 def latent_variance(prior: InverseGamma, X: Array, Z: Indicators, each: bool) -> InverseGamma:
-    """Give p(tau2 | X, Z), from active entries only; one tau2 for `each` component if asked."""
+    """Return p(tau2 | X, Z), from active entries only; one tau2 for `each` component if asked."""
     axis = 0 if each else None
     count = Z.sum(axis=axis)
     squares = np.square(X).sum(axis=axis, where=Z)
@@ -80,19 +80,19 @@ def latent_variance(prior: InverseGamma, X: Array, Z: Indicators, each: bool) ->
 
 
 def mean(total: Array, n_rows: float, sigma2: float, prior_variance: float) -> Normal:
-    """Give p(mu | rest) from the sum (D,) of Y - (X*Z) W' over rows, each counted 1 / u times."""
+    """Return p(mu | rest) from the sum (D,) of Y - (X*Z) W' over rows, each counted 1 / u times."""
     precision = n_rows / sigma2 + 1 / prior_variance
     return Normal(total / sigma2 / precision, 1 / precision)
 
 
 def loadings(cross: Array, second: Array, sigma2: float, sigma2_W: float) -> RowNormal:
-    """Give p(W | rest) of independent rows, S = X*Z: cross = (Y - mu)'S, second = S'S."""
+    """Return p(W | rest) of independent rows, S = X*Z: cross = (Y - mu)'S, second = S'S."""
     precision = second / sigma2 + np.eye(len(second)) / sigma2_W
     return RowNormal(np.asarray(np.linalg.solve(precision, cross.T / sigma2).T), precision)
 
 
 def scales(W: Array, X: Array, Z: Indicators, sigma2_W: float, tau2: float) -> LogScale:
-    """Give the density of u = log c^2 along the orbits w_k -> c w_k, x_k -> x_k / c.
+    """Return the density of u = log c^2 along the orbits w_k -> c w_k, x_k -> x_k / c.
 
     p = (D - m_k) / 2 from the volume of the map, a = |w_k|^2 / sigma2_W, b = |x_k|^2 / tau2.
     """
@@ -102,47 +102,47 @@ def scales(W: Array, X: Array, Z: Indicators, sigma2_W: float, tau2: float) -> L
 
 
 def shares(counts: NDArray[np.intp]) -> Array:
-    """Give the parameters of p(shares | counts), a Dirichlet; the prior is uniform."""
+    """Return the parameters of p(shares | counts), a Dirichlet; the prior is uniform."""
     return np.asarray(1.0 + counts, np.float64)
 
 
 def log_weights(m: NDArray[np.int64], n_rows: int, alpha: float, n_components: int) -> LogBeta:
-    """Give p(pi_k | Z) of the finite model: Beta(m_k + alpha/K, N - m_k + 1)."""
+    """Return p(pi_k | Z) of the finite model: Beta(m_k + alpha/K, N - m_k + 1)."""
     return LogBeta(np.asarray(m + alpha / n_components), np.asarray(n_rows - m + 1.0))
 
 
 def alpha_finite(prior: Gamma, log_pi: Array) -> Gamma:
-    """Give p(alpha | pi), all K columns counted; pi_k has density (alpha/K) pi^(alpha/K - 1)."""
+    """Return p(alpha | pi) over all K columns; pi_k has density (alpha/K) pi^(alpha/K - 1)."""
     K = len(log_pi)
     return Gamma(prior.shape + K, prior.rate - float(log_pi.sum()) / K)
 
 
 def alpha_infinite(prior: Gamma, n_used: int, n_rows: int) -> Gamma:
-    """Give p(alpha | Z) of the untruncated buffet (appendix B)."""
+    """Return p(alpha | Z) of the untruncated buffet (appendix B)."""
     return Gamma(prior.shape + n_used, prior.rate + harmonic(n_rows))
 
 
 def alpha_acceptance(old: float, new: float, n_rows: int, max_components: int) -> float:
-    """Give Q(old) / Q(new), with Q(alpha) = P(Poisson(alpha H_N) <= K_max) from the bound."""
+    """Return Q(old) / Q(new), with Q(alpha) = P(Poisson(alpha H_N) <= K_max) from the bound."""
     H = harmonic(n_rows)
     return float(pdtr(max_components, old * H) / pdtr(max_components, new * H))
 
 
 def log_density(prior: InverseGamma, x: float | Array) -> float:
-    """Give the log density of an inverse gamma prior at x, summed if x is an array."""
+    """Return the log density of an inverse gamma prior at x, summed if x is an array."""
     shape, rate = prior.shape, prior.rate
     terms = shape * np.log(rate) - gammaln(shape) - (shape + 1) * np.log(x) - rate / x
     return float(np.sum(terms))
 
 
 def log_gamma_density(prior: Gamma, x: float) -> float:
-    """Give the log density of a gamma prior at x."""
+    """Return the log density of a gamma prior at x."""
     terms = prior.shape * np.log(prior.rate) - gammaln(prior.shape) - prior.rate * x
     return float(terms + (prior.shape - 1) * np.log(x))
 
 
 def harmonic(n: int) -> float:
-    """Give H_n = 1 + 1/2 + ... + 1/n, the expected number of columns per unit of alpha."""
+    """Return H_n = 1 + 1/2 + ... + 1/n, the expected number of columns per unit of alpha."""
     return float((1 / np.arange(1, n + 1)).sum())
 
 
@@ -210,7 +210,7 @@ def draw_alpha_finite(rng: Generator, prior: Gamma, alpha: float, Z: Indicators)
 
 
 def log_buffet(Z: Indicators, alpha: float, labelled: bool) -> float:
-    """Give log P(Z | alpha) of the buffet cut at K columns.
+    """Return log P(Z | alpha) of the buffet cut at K columns.
 
     P(Z) = alpha^K+ e^(-alpha H_N) prod (m_k - 1)! (N - m_k)! / N! / Q(alpha), times
     (K - K+)! / K! for `labelled` positions.
@@ -227,7 +227,7 @@ def log_buffet(Z: Indicators, alpha: float, labelled: bool) -> float:
 
 
 def log_beta_bernoulli(Z: Indicators, alpha: float) -> float:
-    """Give log P(Z | alpha) with pi_k ~ Beta(alpha / K, 1) integrated out."""
+    """Return log P(Z | alpha) with pi_k ~ Beta(alpha / K, 1) integrated out."""
     N, K = Z.shape
     m, a = Z.sum(axis=0), alpha / K
     each = np.log(a) + gammaln(m + a) + gammaln(N - m + 1) - gammaln(N + 1 + a)
@@ -235,11 +235,11 @@ def log_beta_bernoulli(Z: Indicators, alpha: float) -> float:
 
 
 def expected_buffet(Z: Indicators, _alpha: float) -> Array:
-    """Give the probability m_k / (N + 1) that a new row uses column k."""
+    """Return the probability m_k / (N + 1) that a new row uses column k."""
     return np.asarray(Z.sum(axis=0) / (len(Z) + 1))
 
 
 def expected_beta_bernoulli(Z: Indicators, alpha: float) -> Array:
-    """Give the probability (m_k + alpha/K) / (N + 1 + alpha/K) that a new row uses column k."""
+    """Return the probability (m_k + alpha/K) / (N + 1 + alpha/K) that a new row uses column k."""
     a = alpha / Z.shape[1]
     return np.asarray((Z.sum(axis=0) + a) / (len(Z) + 1 + a))

@@ -13,26 +13,26 @@ from appca.models.numerics import Array
 from appca.models.rows import CACHE_BYTES, NEGLIGIBLE, Block, Observations, dense, tiles
 from appca.words import InputError
 
-ROUNDING = 1e-13  # variances below this share of the largest are none
-MOST_WEIGHT = 1e100  # so that sums of weighted squares do not overflow
+ROUNDING = 1e-13  # variances below this share of the largest count as zero
+MOST_WEIGHT = 1e100  # maximum weight, so that sums of weighted squares do not overflow
 LARGE_MAP_BYTES = 2**26
-RARELY = 1e-3  # share of rows that use a component, below which it is unreliable
+RARELY = 1e-3  # share of rows below which a component in use is unreliable
 
 
 def refuse_where(wrong: dict[str, bool]) -> None:
-    """Raise ValueError with the first sentence that holds."""
+    """Raise ValueError with the first sentence whose condition holds."""
     for sentence, holds in wrong.items():
         if holds:
             raise ValueError(sentence)
 
 
 def refuse_components(n: int, most: int, why: str, hint: str = "ask for fewer components") -> None:
-    """Raise ValueError for more than `most` components."""
+    """Raise ValueError if there are more than `most` components."""
     refuse_where({f"n_components must be at most {most}{why}; got {n}: {hint}.": n > most})
 
 
 def given_directions(init: Any, n_components: int, n_features: int) -> Array:
-    """Return directions (D, K) that were given as `init` (K, D); ValueError for another shape."""
+    """Return the directions (D, K) of an array `init` (K, D); ValueError if its shape is wrong."""
     directions: Array = check_array(init, dtype=np.float64)
     wanted = (n_components, n_features)
     wrong = {
@@ -44,7 +44,7 @@ def given_directions(init: Any, n_components: int, n_features: int) -> Array:
 
 
 def refuse_settings(model: Any, n_active: int) -> None:
-    """Raise ValueError for more active than all components, or several starts from one array."""
+    """Raise ValueError if L exceeds K, or if an array is to give several starts."""
     wrong = {
         f"n_active must be at most n_components={model.n_components}; got {n_active}: "
         "lower n_active or raise n_components.": n_active > model.n_components,
@@ -55,7 +55,7 @@ def refuse_settings(model: Any, n_active: int) -> None:
 
 
 def check_varying(n_components: int, scales: Array) -> None:
-    """Refuse more components than varying features (scale above 0); warn about constant ones."""
+    """Refuse more components than varying features (scale > 0); warn about constant features."""
     n, remedy = int((scales > 0.0).sum()), "ask for fewer components"
     why = f", because {n} of the {len(scales)} features of X vary in more than one row"
     refuse_components(n_components, n, why, remedy if n else "leave out rows far from all others")
@@ -69,7 +69,7 @@ def check_varying(n_components: int, scales: Array) -> None:
 
 
 def row_weights(weights: Any, n_rows: int) -> Array:
-    """Weights (N,) of rows, ones without any; ValueError unless at least 0 and some above 0."""
+    """Return weights (N,) of rows, by default 1; ValueError if any is negative or all are zero."""
     if weights is None:
         return np.ones(n_rows)
     w: Array = np.full(n_rows, float(weights)) if isinstance(weights, Real) else weights
@@ -86,7 +86,7 @@ def row_weights(weights: Any, n_rows: int) -> Array:
 
 
 def counted_rows(X: Array, sample_weight: Any) -> tuple[Array, Array | None]:
-    """Rows that count, and their weights (N,), or None where each counts once."""
+    """Return the rows with positive weight and their weights (N,), or None if all are 1."""
     if sample_weight is None:
         return X, None
     w = row_weights(sample_weight, len(X))
@@ -96,14 +96,14 @@ def counted_rows(X: Array, sample_weight: Any) -> tuple[Array, Array | None]:
 
 
 def refuse_weights(sample_weight: Any, what: str) -> None:
-    """Raise ValueError for weights with something that does not take them."""
+    """Raise ValueError for weights combined with a setting that does not support them."""
     if sample_weight is not None:
         msg = f"sample_weight cannot be used with {what}: leave it out."
         raise ValueError(msg)
 
 
 def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
-    """Raise ValueError for infinities, and NaN unless `gaps` may be; the usual X costs a sum."""
+    """Raise ValueError for infinities, and for NaN unless `gaps` are allowed; a sum is the test."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(X.sum()):  # a float32 sum may overflow, so rows are checked next
             return
@@ -138,7 +138,7 @@ def numbers_of_rows(X: Any) -> Any:
 
 
 def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
-    """Return rows (N, D) checked by `check_array` with `how`, and by the names of the fit."""
+    """Return rows (N, D) checked by `check_array` with `how`, and against the names of the fit."""
     X = X.compute() if hasattr(X, "columns") and hasattr(X, "compute") else X  # with its names
     values = numbers_of_rows(X)
     usual = type(values) is np.ndarray and values.ndim == 2 and values.size > 0
@@ -153,7 +153,7 @@ def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
 
 
 def without_subnormal(X: Array) -> Array:
-    """X (N, D) with 0 for subnormal entries, which slow products down."""
+    """Return X (N, D) without subnormal entries, which slow down products."""
     tiny, step = np.finfo(X.dtype).tiny, max(1, CACHE_BYTES // max(1, X[:1].nbytes))
     parts = (X[start : start + step] for start in range(0, len(X), step))
     small = ((np.count_nonzero(np.abs(B) < tiny), B) for B in parts)
@@ -166,7 +166,7 @@ def without_subnormal(X: Array) -> Array:
 
 
 def refuse_constant(rows: Observations) -> None:
-    """Raise ValueError where all rows are the same, or too large or small to be squared."""
+    """Raise ValueError if all rows are equal, or their squares overflow or underflow."""
     total, n = rows.total, rows.n
     far = 0.0 if rows.origin is None else float(np.sum(np.square(rows.origin, dtype=np.float64)))
     rounding = n * (n * np.finfo(np.float64).eps) ** 2 * far  # error of a rounded mean
@@ -188,7 +188,7 @@ def refuse_constant(rows: Observations) -> None:
 
 
 def warn_of_end(reason: str, max_iter: int) -> None:
-    """Warn where EM ended before it converged, or on the floor of the noise variance."""
+    """Warn if EM ended before it converged, or at the floor of the noise variance."""
     if reason.startswith("reached max_iter"):
         msg = f"EM ended at max_iter={max_iter} before it converged: raise max_iter or tol."
         warnings.warn(msg, ConvergenceWarning, stacklevel=6)
@@ -202,7 +202,7 @@ def warn_of_end(reason: str, max_iter: int) -> None:
 
 
 def warn_of_unused(share: Array) -> None:
-    """Warn where components are used by fewer than `RARELY` of the rows; share is (K,)."""
+    """Warn if fewer than `RARELY` of the rows use a component; share is (K,)."""
     rare = [str(k + 1) for k in np.flatnonzero(share < RARELY)]
     if rare:
         msg = (
@@ -213,7 +213,7 @@ def warn_of_unused(share: Array) -> None:
 
 
 def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps: float) -> None:
-    """Warn where projections, with sums total (K,) and second (K, K), vary in fewer directions."""
+    """Warn if projections, with sums total (K,) and second (K, K), vary in fewer directions."""
     K = len(second)
     values = np.linalg.eigvalsh(second - np.outer(total, total) / mass)
     least = max(ROUNDING, n_features * (10.0 * eps) ** 2)  # rounding of sums and of projections

@@ -1,4 +1,4 @@
-"""Draws that queries about rows average over, aligned to the published components; averages."""
+"""Draws over which queries about rows average, aligned to the published components."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -16,28 +16,28 @@ from appca.models.threads import single_threaded_blas
 
 Floats = NDArray[np.float64]
 
-MOST_BYTES = 2**25  # size of all components kept for queries
+MOST_BYTES = 2**25  # maximum size of the components kept for queries
 MOST_DRAWS, LEAST_DRAWS = 100, 8  # bounds on the draws that queries average over
-CHEAP_SUPPORTS = 256  # up to this number of supports queries average over all `MOST_DRAWS`
-FEW_NUMBERS = 2**20  # size of the rows at all draws up to which one call computes all draws
-BAND_ROWS, LEAST_SCORES = 500, 40  # rows drawn together, and scores drawn for each
+CHEAP_SUPPORTS = 256  # maximum number of supports with which queries use all `MOST_DRAWS`
+FEW_NUMBERS = 2**20  # maximum size of the rows at all draws for a single call
+BAND_ROWS, LEAST_SCORES = 500, 40  # number of rows drawn together, minimum of scores drawn for each
 
 
 class QueryDraws(NamedTuple):
     """S draws of at most K' components each; the first K match the published components."""
 
     chain: NDArray[np.intp]  # (S,)
-    draw: NDArray[np.intp]  # (S,) number of the draw in its chain
-    components: Floats  # (S, K', D), in the dtype of the data; zero where a draw has none
+    draw: NDArray[np.intp]  # (S,) index of the draw in its chain
+    components: Floats  # (S, K', D), in the dtype of the data; zero if missing from a draw
     mean: Floats  # (S, D)
     noise_variance: Floats  # (S,)
     latent_variance: Floats  # (S, K')
-    weights: Floats | None = None  # (S, K'), zero where a draw has no component
+    weights: Floats | None = None  # (S, K'), zero if a draw lacks the component
     row_scale_probabilities: Floats | None = None  # (S, J)
     size_probabilities: Floats | None = None  # (S, K + 1)
 
     def thinned(self, most: int) -> "QueryDraws":
-        """Choose at most `most` draws, evenly."""
+        """Return at most `most` evenly spaced draws."""
         kept = np.linspace(0, len(self.chain) - 1, min(most, len(self.chain))).round().astype(int)
         return QueryDraws(*(None if a is None else a[kept] for a in self))  # type: ignore[arg-type]
 
@@ -48,11 +48,11 @@ class Pairing(NamedTuple):
     first: NDArray[np.intp]  # (min(K, K'),) ascending
     second: NDArray[np.intp]
     sign: Floats  # sign of the cosine
-    cosine: Floats  # absolute; 0 for a component of zeros
+    cosine: Floats  # |cos|; 0 for a component of zeros
 
 
 def match(first: ArrayLike, second: ArrayLike) -> Pairing:
-    """Match components (K, D) with components (K', D), of any order, sign and length."""
+    """Match components (K, D) to components (K', D) of any order, sign and length."""
     from scipy.optimize import linear_sum_assignment
 
     similarity = _unit(first) @ _unit(second).T
@@ -62,7 +62,7 @@ def match(first: ArrayLike, second: ArrayLike) -> Pairing:
 
 
 def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
-    """Choose evenly among draws of chains that count, and align them to `published` components."""
+    """Return evenly spaced draws of chains in use, aligned to the `published` components."""
     W, K = posterior["components"], len(published)
     good = np.flatnonzero(levels(posterior["log_posterior"]).counts)
     total, each = len(good) * W.shape[1], W[0, 0].nbytes
@@ -86,7 +86,7 @@ def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
 
 
 def component_bands(draws: QueryDraws, published: Floats, level: float) -> Floats:
-    """Credible bands (2, K, D) of entries of components, over the draws that have them."""
+    """Return credible bands (2, K, D) of components' entries, over the draws that contain them."""
     bands = np.empty((2, *published.shape))
     for k in range(len(published)):
         has = slice(None) if draws.weights is None else draws.weights[:, k] > 0.0
@@ -97,18 +97,18 @@ def component_bands(draws: QueryDraws, published: Floats, level: float) -> Float
 
 
 def band(draws: Floats, level: float) -> Floats:
-    """Give the ends (2, ...) of the middle `level` of draws (S, ...), by Weibull's quantiles."""
+    """Return the ends (2, ...) of the middle `level` of draws (S, ...), by Weibull's quantiles."""
     return np.asarray(np.quantile(draws, band_ends(level), axis=0, method="weibull"))
 
 
 def number_band(numbers: ArrayLike, level: float) -> tuple[int, int]:
-    """Smallest and largest number of components that the middle `level` of the draws have."""
+    """Return the smallest and largest number of components in the middle `level` of the draws."""
     low, high = np.quantile(np.asarray(numbers, float), band_ends(level), method="nearest")
     return int(low), int(high)
 
 
 def band_ends(level: float) -> list[float]:
-    """Quantiles at the ends of the middle `level` of a distribution."""
+    """Return the quantiles at the ends of the middle `level` of a distribution."""
     if not 0.0 < level < 1.0:
         msg = f"level must be a number between 0 and 1; got {level!r}."
         raise ValueError(msg)
@@ -118,7 +118,7 @@ def band_ends(level: float) -> list[float]:
 def _order(
     components: Floats, used: NDArray[np.bool_], published: Floats
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Column of a draw at each place, -1 where it has none, and its sign."""
+    """Return a draw's column at each place, -1 if it has none, and its sign."""
     in_use, K = np.flatnonzero(used), len(published)
     order, sign = np.full(K, -1), np.ones(K)
     if len(in_use):
@@ -142,7 +142,7 @@ def _summed(answers: Array, n: int) -> Array:
 
 
 class SubspaceAtDraws(SubspacePosterior):
-    """The paper's model at S draws: results for S n rows, one draw after the other."""
+    """The paper's model at S draws, with results for S n rows, draw by draw."""
 
     def _columns(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Array]:
         B = X - self.mean[:, None].astype(X.dtype)
@@ -151,7 +151,7 @@ class SubspaceAtDraws(SubspacePosterior):
 
 
 class AveragedPosterior(Posterior):
-    """Averages over draws; where rows have many supports, over some of them."""
+    """Averages over draws, or over some draws if rows have many supports."""
 
     def __init__(self, published: PosteriorOfDraw, draws: QueryDraws) -> None:
         most = int(MOST_DRAWS * CHEAP_SUPPORTS / published.n_supports)
@@ -159,7 +159,7 @@ class AveragedPosterior(Posterior):
         self.K, self.n_draws = len(published.components), len(self.draws.chain)
 
     def _each(self, X: Any = ()) -> Iterator[tuple[Any, slice, Array]]:
-        """Yield the posterior at each draw (at all, for few rows) and its published components."""
+        """Yield the posterior at each draw (at all draws, if rows are few) and its components."""
         of, draws, K = self.published, self.draws, self.draws.components.shape[1]
         few = 0 < len(X) * draws.components.size <= FEW_NUMBERS * self.K
         if few and isinstance(of, SubspacePosterior) and of.variant == PAPER:
@@ -225,7 +225,7 @@ class AveragedPosterior(Posterior):
         return total / self.n_draws
 
     def description(self, X: Array) -> Description:
-        """Averages of log-likelihood and inclusion; all else of the published draw."""
+        """Return averages of log-likelihood and inclusion; all else is of the published draw."""
         value, error, inclusion, method = self.summary(X)
         rows = self.published.description(X)._replace(inclusion=inclusion, method=method)
         return rows._replace(log_likelihood=value, standard_error=error)

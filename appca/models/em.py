@@ -2,16 +2,16 @@
 
     y_n = Psi^1/2 W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n Psi)
 
-In the paper's model (section 4), X and Z integrated out, Psi = sigma2 I, u = 1, and z_n is uniform
-over the supports of L of 1..K. A `Variant` gives up the first for a noise psi_d of each feature,
-the second for scales from a grid, the third for learned probabilities of sizes; sums stay exact.
+In the paper's model (section 4), X and Z are integrated out, Psi = sigma2 I, u = 1, and z_n is
+uniform over the supports of L of 1..K. A `Variant` replaces the first by a noise psi_d per feature,
+the second by scales from a grid, the third by learned probabilities of sizes; sums stay exact.
 
 Psi^-1/2 = diag(s) / sigma. The mean is mu = origin + offset - diag(1/s) W shift, with offset zero
-where rows have no scales. A few rows at a time go through both products, while they are in cache.
+if rows have no scales. A few rows at a time go through both products, while they are in cache.
 
     p(y) = sum_j omega_j sum_S p(S) p(y | S, noise u_j sigma2, factor variances u_j tau2_k)
 
-is exact, but for scales that add less than rounding.
+is exact, except for scales that add less than rounding.
 """
 
 import math
@@ -30,11 +30,11 @@ from appca.models.products import ThinProducts
 from appca.models.rows import Block, Observations, Rows, added, least_kept, narrowed, tiles
 from appca.models.stiefel import polar
 
-NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: less than the rounding of 1
+NEGLIGIBLE = 37.0  # nats below a row's likeliest scale that are less than the rounding of 1
 
 
 def logits(P: Array, noise: Any, latent: Array) -> Array:
-    """Gain in log density (N, K), in nats, of letting component k explain a row; from P (N, K).
+    """Return the gain in log density (N, K), in nats, of using component k; from P (N, K).
 
     a_nk = tau2_k p_nk^2 / (2 sigma2 (sigma2 + tau2_k)) - 1/2 log(1 + tau2_k / sigma2)
     """
@@ -46,7 +46,7 @@ def logits(P: Array, noise: Any, latent: Array) -> Array:
 
 
 def background(squares: Any, noise: Any, n_features: int) -> Array:
-    """Log density of a row that no component explains: -D/2 log(2 pi sigma2) - |y|^2/(2 sigma2)."""
+    """Log density of a row without components: -D/2 log(2 pi sigma2) - |y|^2 / (2 sigma2)."""
     return np.asarray(-0.5 * n_features * np.log(2.0 * math.pi * noise) - squares / (2.0 * noise))
 
 
@@ -59,7 +59,7 @@ def posterior(noise: Any, latent: Array) -> tuple[Array, Array]:
 class RowModel(NamedTuple):
     """Model of a row, given its projections and squared length."""
 
-    noise: Any  # sigma2; 1 where each feature has its own noise; (N, 1) where rows differ
+    noise: Any  # sigma2; 1 if each feature has its own noise; (N, 1) if rows differ
     latent: Array  # (K,) tau2_k, or (N, K)
     n_features: int  # number of features in the likelihood
     log_scale: float  # sum of the logs of the factors of features
@@ -75,7 +75,7 @@ class RowPosterior(NamedTuple):
     scales: Array  # (N, J) posterior probabilities
     inclusion: Array  # (N, K)
     by_scale: Array  # (N, K) E[z u^moment], by default E[z / u]
-    sizes: Array | None  # (N, K + 1) posterior probabilities, where sizes are learned
+    sizes: Array | None  # (N, K + 1) posterior probabilities, if sizes are learned
 
 
 def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> RowPosterior:
@@ -106,7 +106,7 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> Ro
 
 
 def describe_rows(P: Array, squares: Array, model: RowModel) -> tuple[RowPosterior, Array, Array]:
-    """Posterior of rows, their likeliest supports (N, K) bool, and probabilities (N,) of these."""
+    """Posterior of rows, their likeliest supports (N, K) bool, and the supports' probabilities."""
     if len(model.grid) > 1:
         row, active = weigh(P, squares, model), likeliest(P, squares, model)
         joint = support_density(P, squares, active, model)
@@ -169,13 +169,13 @@ def _logits(P: Array, model: RowModel, u: float = 1.0) -> Array:
 
 
 def _unexplained(squares: Array, model: RowModel) -> Array:
-    """Log density (N, J) of rows that no component explains, for each scale."""
+    """Log density (N, J) of rows without components, for each scale."""
     noise = model.noise * model.grid
     return model.log_scale + background(squares[:, None], noise, model.n_features)
 
 
 def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> Array:
-    """Whether (N, J) a scale may add to the density of a row more than rounding."""
+    """Whether (N, J) a scale may add more than rounding to the density of a row."""
     L, K, u = model.sizes, len(offset), model.grid
     if isinstance(L, int):
         ordered, costs = np.partition(power, K - L, axis=1), np.sort(offset)
@@ -193,16 +193,16 @@ NOISE_FLOOR = 1e-8  # share of the mean feature variance, below which sigma2 is 
 
 # Rows times K times swaps from which the E step is compiled; the app's first fit need not wait.
 LEAST_COMPILED, MOST_COUNTED = 20_000, 15
-MANY_SWAPS = 50  # a Fourier transform costs less than a table from here, see `polynomials`
-MAX_MOMENTUM_LOG_CHANGE = 1.0  # largest change of a log variance
+MANY_SWAPS = 50  # minimum at which a Fourier transform costs less than a table, see `polynomials`
+MAX_MOMENTUM_LOG_CHANGE = 1.0  # maximum change of a log variance by momentum
 GRID = np.geomspace(0.1, 10.0, 10)  # row scales; 0.3 to 3.5 lost 31 nats per row of COIL-20
-LEAST_PROBABILITY = 1e-10  # least probability of a scale or a size
+LEAST_PROBABILITY = 1e-10  # minimum probability of a scale or a size
 PSI_FLOOR = 1e-2  # share of a feature's variance, below which a component copies the feature
 FLOOR_ROWS = 4.0  # multiple of (kurtosis - 3) / N: the floor if few rows make up the variance
-LEAST_ROWS = 2.0  # fewer do not determine a variance; three rows count as two, up to `ROUNDING`
+LEAST_ROWS = 2.0  # minimum for determining a variance; three rows count as two, up to `ROUNDING`
 ROUNDING = 1e-6
-CONSTANT = 8.0  # roundings of the mean, below which a deviation is zero
-W_STEPS = 3  # alternations of W and s within an M step, on the same sums
+CONSTANT = 8.0  # number of roundings of the mean below which a deviation is zero
+W_STEPS = 3  # number of alternations of W and s within an M step, on the same sums
 
 
 class Variant(NamedTuple):
@@ -220,18 +220,18 @@ class EMSettings(NamedTuple):
     """Settings that stay fixed over the iterations of EM."""
 
     n_components: int  # K
-    n_active: int  # L, or where learned sizes start
-    latent: Literal["shared", "component"] | float  # how latent variances are estimated, or fixed
-    learn_mean: bool  # else the mean stays at the origin of the rows
-    hard: bool  # rows wholly to their best support (classification EM) instead of by posterior
+    n_active: int  # L, or the start of learned sizes
+    latent: Literal["shared", "component"] | float  # estimate of latent variances, or their value
+    learn_mean: bool  # False: the mean stays at the origin of the rows
+    hard: bool  # assign rows to their best support (classification EM) instead of by posterior
     update: Callable[[Array, Array], Array]  # (A, previous W) -> argmax of tr(W'A)
-    floor: float  # least variance
+    floor: float  # minimum variance
     compiled: bool = False  # whether the E step is worth a compiler, see `worth_compiling`
     variant: Variant = PAPER
-    # With a noise of each feature, (d,); s is 0 for a constant feature.
+    # With noise per feature, (d,); s is 0 for a constant feature.
     power: Any = None  # sums over rows of (y - origin)_d^2
-    unit: Array = np.ones(())  # s where all variance is noise, at which starts are searched
-    most: Array = np.ones(())  # largest s
+    unit: Array = np.ones(())  # s if all variance is noise, as in the search of starts
+    most: Array = np.ones(())  # maximum of s
 
     @property
     def grid(self) -> Array:
@@ -240,7 +240,7 @@ class EMSettings(NamedTuple):
 
     @property
     def least_variance(self) -> float:
-        """Least variance; relative to the noise where each feature has its own."""
+        """Minimum variance, relative to the noise if each feature has its own."""
         return NOISE_FLOOR if self.variant.by_feature else self.floor
 
 
@@ -250,16 +250,16 @@ class SubspaceState(NamedTuple):
     W: Array  # (d, K) orthonormal columns
     shift: Array  # (K,)
     latent: Array  # (K,) latent variances tau2_k
-    noise: float  # sigma2; 1 with a noise of each feature
+    noise: float  # sigma2; 1 with noise per feature
     offset: Array = np.zeros(())  # (d,), or zero
-    scale: Array = np.ones(())  # (d,) s_d, 0 for a constant feature; 1 with one noise for all
+    scale: Array = np.ones(())  # (d,) s_d, 0 for a constant feature; 1 with shared noise
     weights: Array = np.ones(1)  # (J,) probabilities of the scales of rows
-    sizes: Array | None = None  # (K + 1,) probabilities of the sizes, where they are learned
+    sizes: Array | None = None  # (K + 1,) probabilities of the sizes, if they are learned
     members: Any = None  # supports (n, L) of blocks of incomplete rows, if not summed
 
     @property
     def inverse_scale(self) -> Array:
-        """Noise deviations of features in units of sigma, (d,) or 1; 0 for constant ones."""
+        """Noise deviations of features in units of sigma, (d,) or 1; 0 for constant features."""
         return np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0.0)
 
     @property
@@ -269,7 +269,7 @@ class SubspaceState(NamedTuple):
 
     @property
     def displacement(self) -> Array:
-        """Mean less the origin of the rows, (d,)."""
+        """Mean minus the origin of the rows, (d,)."""
         return np.asarray(self.offset - self.inverse_scale * (self.W @ self.shift))
 
     def row_model(self, n_active: int, n_features: int) -> RowModel:
@@ -294,21 +294,21 @@ class SubspaceStatistics(NamedTuple):
     used: Array  # (K,) sum of inclusion probabilities
     inverse: float = 0.0  # sum of E[1 / u]
     first: Any = 0.0  # (d,) sum of E[1 / u] (y - origin), or zero
-    power: Any = 0.0  # sum of E[1 / u] |y - origin|^2; (d,) with a noise of each feature
+    power: Any = 0.0  # sum of E[1 / u] |y - origin|^2; (d,) with noise per feature
     scales: Any = 0.0  # (J,) sum of the posterior probabilities of scales
-    sizes: Any = 0.0  # (K + 1,) the same of sizes
+    sizes: Any = 0.0  # (K + 1,) the same for sizes
 
 
 def floor_of(rows: Observations) -> float:
-    """Least variance: a fixed share of the mean feature variance about the origin."""
+    """Return the minimum variance, a fixed share of the mean feature variance about the origin."""
     return NOISE_FLOOR * rows.total / (rows.mass * rows.n_features)
 
 
 def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
     """Return the settings with floors, powers and bounds of these rows.
 
-    N over the kurtosis of a feature counts the rows that make up its variance. Features that are
-    constant, or vary in fewer rows than `LEAST_ROWS`, are left out.
+    N / kurtosis of a feature counts the rows that make up its variance. Features that are constant,
+    or vary in fewer than `LEAST_ROWS` rows, are omitted.
     """
     settings = settings._replace(floor=floor_of(rows))
     if not settings.variant.by_feature:
@@ -342,18 +342,18 @@ def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
 
 
 def floor_shares(varying: Array, n: float) -> Array:
-    """Least noise variance (d,) over the variance of features that `varying` of n rows make up."""
+    """Return minimum noise shares (d,) of features whose variance `varying` of n rows make up."""
     shares = FLOOR_ROWS * (1.0 / np.maximum(varying, 1.0) - 3.0 / n)
     return np.asarray(np.maximum(shares, PSI_FLOOR))
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
-    """Whether to compile the E step: by size only, so that all machines give the same bits."""
+    """Whether to compile the E step, by size only, so that all machines give the same bits."""
     return sums_a_pass(n_rows, n_components, n_active) >= LEAST_COMPILED
 
 
 def sums_a_pass(n_rows: int, n_components: int, n_active: int) -> int:
-    """Rows times K times swaps, by which the time of an E step in few coordinates grows."""
+    """Return rows x K x swaps, with which the time of an E step in few coordinates increases."""
     return n_rows * n_components * min(n_active, n_components - n_active, MOST_COUNTED)
 
 
@@ -364,7 +364,7 @@ def expect(
 
     r_nk = p(z_nk = 1 | y_n),  s_n = r_n * m_n,  m_nk = tau2_k/(tau2_k + sigma2) p_nk
 
-    With hard assignment it is log p(Y, Z) at the best Z; `beta` below 1 tempers the logits.
+    With hard assignment, the latter is log p(Y, Z) at the best Z. `beta` < 1 tempers the logits.
     """
     variant, K = settings.variant, state.W.shape[1]
     swaps, soft = min(settings.n_active, K - settings.n_active), not settings.hard or beta != 1.0
@@ -382,7 +382,7 @@ def expect(
     sums = rows.summed(work, SubspaceStatistics(0.0, np.zeros(state.W.shape), k, k, k))
     if variant.row_scales:
         return sums
-    # Rows sum to their origin wherever the mean is not there, so the cross term vanishes.
+    # If the mean is not the origin, rows sum to their origin, so the cross term vanishes.
     n, power, shift = rows.mass, rows.total, state.shift
     value, around = sums.log_likelihood, power + n * float(shift @ shift)
     if variant.by_feature:
@@ -397,7 +397,7 @@ def expect(
 def expect_block(
     block: Block, state: SubspaceState, settings: EMSettings, beta: float = 1.0
 ) -> SubspaceStatistics:
-    """Sum over one block; its log-likelihood lacks the terms that all rows share."""
+    """Sum over a block; its log-likelihood lacks the terms that all rows share."""
     P = block.times(state.W).astype(np.float64, copy=False) + _moved(state)
     shrink, v = posterior(state.noise, state.latent)
     a = logits(P, state.noise, state.latent)
@@ -429,7 +429,7 @@ def _moved(state: SubspaceState) -> Array:
 def _expect_tiles(
     block: Block, state: SubspaceState, model: RowModel, rule: Any, settings: EMSettings
 ) -> SubspaceStatistics:
-    """Sum over one block of a variant, a few centred rows at a time."""
+    """Sum over a block of a variant, a few centred rows at a time."""
     work: ByNumpy | ByKernel = rule(model)
     X, (d, K), directions = block.X, state.W.shape, state.directions
     mean = state.displacement + (0.0 if block.origin is None else block.origin)
@@ -464,7 +464,7 @@ def maximise(
     W = argmax tr(W' sum E[(y - ybar)(s - sbar)' / u]),  mu = ybar - W sbar,
     sigma2 = (sum E[|y - mu|^2 / u] - 2 tr(W' sum E[(y - mu) s' / u]) + sum E[(x z)^2 / u]) / (N D)
 
-    Averages are weighted by E[1 / u]. With a noise of each feature W and s alternate (1.12).
+    Averages are weighted by E[1 / u]. With noise per feature, W and s alternate (1.12).
     """
     n, weight, variant = rows.mass, sums.inverse, settings.variant
     A, offset = sums.A, np.zeros(())
@@ -477,7 +477,7 @@ def maximise(
         power = sums.power - weight * np.square(offset)
         for _ in range(W_STEPS):
             W = settings.update(scale[:, None] * A, W)
-            # log s - s^2 p / 2 + s c is largest at this s, up to bounds
+            # this s maximizes log s - s^2 p / 2 + s c, up to bounds
             c, p = np.sum(W * A, axis=1) / n, np.maximum(power / n, np.finfo(np.float64).tiny)
             scale = np.minimum((c + np.sqrt(c**2 + 4.0 * p)) / (2.0 * p), settings.most)
     else:
@@ -504,7 +504,7 @@ def _latent(sums: SubspaceStatistics, state: SubspaceState, settings: EMSettings
 
 
 def probabilities(counts: Array) -> Array:
-    """Normalise counts of scales or sizes; none has probability 0."""
+    """Normalize counts of scales or sizes to positive probabilities."""
     p = np.maximum(counts / counts.sum(), LEAST_PROBABILITY)
     return np.asarray(p / p.sum())
 
@@ -578,7 +578,7 @@ class EMMap:
 
 
 def compile_ahead() -> None:
-    """Compile the E steps, of few coordinates, wide rows and many swaps, for both precisions."""
+    """Compile E steps for few coordinates, wide rows and many swaps, in both precisions."""
     many = MANY_SWAPS
     for K, L, d in [(4, 2, 8), (4, 2, 256), (2 * many, many, 2 * many)]:
         for dtype in (np.float64, np.float32):
@@ -588,13 +588,13 @@ def compile_ahead() -> None:
             expect(state, rows, settings)
 
 
-TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # tile of rows between the two products
-TILE_ROWS = 1024  # for the two products by BLAS, which take twice as long for 2,048
-MOST_KEPT_BYTES = 2**20  # size of projections in the lanes that a thread keeps
+TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # limits of a tile of rows between the two products
+TILE_ROWS = 1024  # rows per tile for the two products by BLAS; 2,048 take twice as long
+MOST_KEPT_BYTES = 2**20  # maximum size of projections in the lanes that a thread keeps
 
 
 class Lanes:
-    """Memory for rows side by side, a few lanes of 64 at a time; fresh memory takes time."""
+    """Reused memory for rows side by side, a few lanes of 64 at a time; new memory takes time."""
 
     def __init__(self, n_lines: int, K: int, J: int, n_tiles: int, n_lanes: int) -> None:
         from appca.models.numeric_kernels import LANES
@@ -614,7 +614,7 @@ _kept = threading.local()
 
 
 def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> SubspaceStatistics:
-    """As `expect_block` by compiled code and soft assignment, while rows are in cache."""
+    """Run `expect_block` as compiled code, with soft assignment, while rows are in cache."""
     from appca.models.em_kernels import share, weigh_components
     from appca.models.numeric_kernels import LANES, QUAD, add_outer, project, suits
 
@@ -623,7 +623,7 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
     tiled = suits(X.dtype, d, K) and not sparse
     if not sparse:
         X = (np.ascontiguousarray(X) if tiled else X).view()
-        X.flags.writeable = False  # so that one kernel serves writeable and other rows
+        X.flags.writeable = False  # so that one kernel serves writeable and read-only rows
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
     directions = np.ascontiguousarray(narrowed(state.W.T, X.dtype))
     if tiled:
@@ -668,11 +668,11 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
 
 
 class ByNumpy:
-    """Weighs the scales and supports of rows, some at a time, and adds up their moments."""
+    """Weighs the scales and supports of some rows at a time, and adds up their moments."""
 
     def __init__(self, model: RowModel) -> None:
         none = np.zeros(len(model.latent))
-        self.sums = SubspaceStatistics(0.0, 0.0, none, none, none)  # but for products with rows
+        self.sums = SubspaceStatistics(0.0, 0.0, none, none, none)  # without products with rows
         self._model = model
         self._shrink, self._v = posterior(model.noise, model.latent)
 
@@ -710,7 +710,7 @@ class ByKernel:
         self._moments, self._scales, self._value = np.zeros((3, K)), np.zeros(len(u)), 0.0
 
     def __call__(self, P: Array, squares: Array, weights: Array) -> Array:
-        """As `ByNumpy`."""
+        """See `ByNumpy`."""
         from appca.models.em_kernels import weigh_mixtures
 
         inverse = np.empty(len(squares))
@@ -721,7 +721,7 @@ class ByKernel:
 
     @property
     def sums(self) -> SubspaceStatistics:
-        """As `ByNumpy.sums`."""
+        """See `ByNumpy.sums`."""
         second, used, s = self._moments
         inverse = float(self._scales @ (1.0 / self._fixed[1][0]))
         return SubspaceStatistics(self._value, 0.0, s, second, used, inverse, scales=self._scales)

@@ -1,8 +1,8 @@
-"""The E step of adaptive PPCA and of its variants, compiled: inclusion and posterior means.
+"""The compiled E step of adaptive PPCA and its variants: inclusion and posterior means.
 
-Tables are those of `polynomials`, of J = L logits or of J = K - L negatives. Rows go through in
-lanes of 64, which become vector instructions. Each kernel is one function: numba compiles parts
-that it calls once by themselves and again in each caller, which takes three times as long.
+Tables are those of `polynomials`, of J = L logits or of J = K - L negatives. Rows are processed in
+lanes of 64, which become vector instructions. Each kernel is one function, because numba compiles
+called functions by themselves and again in each caller, which takes three times as long.
 """
 
 import math
@@ -13,7 +13,7 @@ import numpy as np
 from appca.models import numeric_kernels as _k
 from appca.models.numeric_kernels import LANES, LEAST, bare_kernel
 
-TINY = 1e-100  # products below it count as 0: denormal numbers are a hundred times slower
+TINY = 1e-100  # products below this count as 0, because denormal numbers are 100 times slower
 
 
 @bare_kernel
@@ -45,7 +45,7 @@ def weigh_components(P: Any, q: Any, how: Any, weights: Any, level: Any, room: A
                     x[i] = low if high > low else high
         for i in range(LANES):
             level[b, i] = J * top[J - 1, i]
-        for k in range(K):  # as `exponentials`, which takes longer to compile as a call
+        for k in range(K):  # inlines `exponentials`, because a call takes longer to compile
             for i in range(LANES):
                 a = weights[0, k, b, i]
                 d = a - top[J - 1, i]
@@ -88,7 +88,7 @@ def share(P: Any, n: int, q: Any, how: Any, weights: Any, out: Any, table: Any) 
         for i in range(LANES):
             total[b, i] = table[last + J, i]
             x[i] = 1.0 / total[b, i]
-        for j in range(last, last + J):  # from here on of the components behind k
+        for j in range(last, last + J):  # from here on, tables of the components after k
             for i in range(LANES):
                 table[j, i] = x[i]
                 x[i] = 0.0
@@ -173,7 +173,7 @@ def weigh_mixtures(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one piec
                     v = away[k] * table[k, j] + into[k] * table[k, j - 1]
                     table[k + 1, j] = v if v > TINY else v - v
             total = table[K, J + 1]
-            for j in range(J + 1):  # from here on of the components behind k, over the total
+            for j in range(J + 1):  # from here on, tables of components after k, over the total
                 top[j] = 0.0
             top[0] = 1.0 / total
             for k in range(K - 1, -1, -1):

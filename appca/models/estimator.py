@@ -1,7 +1,7 @@
 """The base of all estimators: checks of X, queries, criteria, order of components, files.
 
-Queries are answered by `blocks` for Dask arrays, `gaps` for missing entries, `draws` after
-sampling, else by the posterior given the fitted parameters.
+`blocks` answers queries for Dask arrays, `gaps` for missing entries, `draws` after sampling, and
+otherwise the posterior given the fitted parameters does.
 """
 
 import copy
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from arviz import InferenceData
 
 LARGEST_NUMBER = 2**63 - 1
-POSTERIOR, DRAWS = "posterior_", "draws_"  # prefixes of all draws, and of those for queries
+POSTERIOR, DRAWS = "posterior_", "draws_"  # prefixes of all draws, and of draws for queries
 _OF_MODEL = ("components", "latent_variance", "explained_variance", "scale", "weights")
 _DRAWN = (*_OF_MODEL, "Z_mean", "X_mean")
 # The axis of the components.
@@ -50,7 +50,7 @@ _TURNED = {p + n for p in ("", DRAWS, POSTERIOR) for n in ("components", "X_mean
 def arranged(
     arrays: Mapping[str, NDArray[Any]], order: Sequence[int], signs: Sequence[int]
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays with component ``order[j]`` in place j, turned where ``signs[j]`` is -1."""
+    """Return the arrays with component ``order[j]`` at index j, flipped if ``signs[j]`` is -1."""
     K, turned = len(order), np.flatnonzero(np.asarray(signs) == -1)
     result = dict(arrays)
     for name, values in arrays.items():
@@ -60,14 +60,14 @@ def arranged(
         result[name] = moved = values.take([*order, *range(K, values.shape[axis])], axis)
         if name in _TURNED and len(turned):
             place = (slice(None),) * axis + (turned,)
-            moved[place] = 0 - moved[place]  # no -0.0 where a component is not used
+            moved[place] = 0 - moved[place]  # avoids -0.0 for unused components
     return result
 
 
-ESTIMATOR = "estimator.json"  # the text that makes an NPZ file one of a saved estimator
+ESTIMATOR = "estimator.json"  # text that identifies the NPZ file of a saved estimator
 CURVE = "log_likelihoods"
 _VARIANCES = ("latent_variance_", "explained_variance_", "scale_", "n_active_")
-PREPROCESSING = "pre_"  # prefix of the names of its arrays
+PREPROCESSING = "pre_"  # prefix of the preprocessing's array names
 
 
 def write(path: Path | str, model: Any, behind: Any = None) -> None:
@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 
 def generator(random_state: Any) -> Generator:
-    """Make one Generator from any `random_state` of scikit-learn; None is NumPy's global one."""
+    """Return a Generator for any `random_state` of scikit-learn; None uses NumPy's global state."""
     chosen = check_random_state(None) if random_state is None else random_state
     return np.random.default_rng(chosen)
 
@@ -122,10 +122,10 @@ def whole_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator by its fitted attributes."""
+    """An estimator that is defined by its fitted attributes."""
 
     _model: ClassVar[str]  # its name in `settings.MODELS`
-    # names of the attributes that queries need, and of those that only some fits have
+    # names of the attributes that queries need, and of attributes that only some fits have
     _fitted: ClassVar[tuple[str, ...]] = ("components_", "mean_", "noise_variance_", *_VARIANCES)
     _extensions: ClassVar[tuple[str, ...]] = ()
     _takes_gaps: ClassVar[bool] = False  # whether rows may have gaps, be a Dask array, or sparse
@@ -181,7 +181,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def fitted_arrays(self) -> dict[str, Array]:
-        """Return all arrays that queries about new rows need, by name without the underscore."""
+        """Return all arrays needed for queries about new rows, by name without the underscore."""
         check_is_fitted(self)
         names = *self._fitted, *(name for name in self._extensions if hasattr(self, name))
         arrays = {name[:-1]: np.asarray(getattr(self, name)) for name in names}
@@ -191,7 +191,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return arrays
 
     def restore(self, arrays: dict[str, Array]) -> Self:
-        """Restore a fitted estimator from its `fitted_arrays`; ValueError where one is missing.
+        """Restore a fitted estimator from its `fitted_arrays`; ValueError if one is missing.
 
         Queries return the same results as before. `posterior_`, all draws, is not restored.
         """
@@ -219,10 +219,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         order : sequence of int, length K
-            Component ``order[j]``, counted from 0, becomes row j of `components_`; each once, or
-            InputError.
+            Component ``order[j]``, counted from 0, becomes row j of `components_`. InputError
+            unless every component occurs once.
         signs : sequence of int, length K, optional
-            -1 flips the sign of the component that becomes row j, and of its scores; else 1.
+            1, or -1 to flip the sign of the component that becomes row j, and of its scores.
         """
         K = len(self.fitted_arrays()["components"])
         places = [int(row) for row in order]
@@ -244,7 +244,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: Path | str) -> None:
         """Save the fitted estimator; `appca.load_model` restores it bit for bit.
 
-        The NPZ file, without pickle, lacks a callback, a generator as `random_state`, `posterior_`.
+        The NPZ file, without pickle, omits callbacks, generators as `random_state`, `posterior_`.
         """
         write(path, self)
 
@@ -254,11 +254,11 @@ _samples = available_if(lambda model: hasattr(model, "n_draws"))
 
 
 class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
-    """Queries of a fitted model y = W (x * z) + mu + e, z the components that a row uses.
+    """Queries of a fitted model y = W (x * z) + mu + e, where z are the components of a row.
 
-    After sampling `query_draws_` holds the draws that queries average over, in the order and signs
-    of the published components: at most 100 of the chains that count (`chain_levels_`), at most
-    32 MB of components. Rows with more than 256 supports take some of them, at least 8.
+    After sampling, `query_draws_` contains the draws over which queries average, in the order and
+    signs of the published components: at most 100 draws of the chains in use (`chain_levels_`), and
+    at most 32 MB of components. Rows with more than 256 supports use some of the draws, at least 8.
     """
 
     whiten: bool
@@ -280,15 +280,15 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         return X, posterior
 
     def transform(self, X: Any, support: str = "auto") -> Any:
-        """Posterior mean scores (N, K); with `whiten` over their `scale_`.
+        """Return posterior mean scores (N, K), divided by their `scale_` with `whiten`.
 
         Parameters
         ----------
-        X : (N, D) rows; NaN where missing, a sparse matrix, or a Dask array, for aPPCA and PPCA.
+        X : (N, D) rows. aPPCA and PPCA also accept NaN, sparse matrices and Dask arrays.
         support : {"auto", "all", "map"}
             "all": E[x * z | y] over all supports (the MAP support if they are too many) and, after
             sampling, over draws. "map": given each row's most probable support, zero elsewhere;
-            after sampling at the published draw. "auto" is "all" after sampling, else "map".
+            after sampling, at the published draw. "auto" is "all" after sampling, else "map".
         """
         refuse_support(support)
         scale = self.scale_ if self.whiten and hasattr(self, "scale_") else None
@@ -302,7 +302,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def inverse_transform(self, X: Any, support: str = "auto") -> Array:
         """Return the data (N, D) for scores (N, K), dense or sparse: W scores + mean.
 
-        After sampling W and the mean are averages over draws, unless support="map".
+        After sampling, W and the mean are averages over draws, unless support="map".
         """
         refuse_support(support)
         check_is_fitted(self)
@@ -323,7 +323,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         """Return the components that each row uses, (N, K) bool.
 
         "map": each row's most probable support. "all", and "auto" after sampling: the L components
-        of largest inclusion probability, or, if L is not fixed, those above one half.
+        with the largest inclusion probabilities or, if L is not fixed, those above one half.
         """
         refuse_support(support)
         return self._ask("allocate", X, lambda rows, X: rows.supports(X, support), support=support)
@@ -338,7 +338,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def inclusion_probabilities(self, X: Any) -> Any:
         """Return the probability p(z_nk = 1 | observed y_n) that a row uses a component, (N, K).
 
-        A row sums to L if L is fixed. In draws that lack a component no row uses it.
+        A row sums to L if L is fixed. In draws that lack a component, no row uses it.
         """
         return self._ask("inclusion_probabilities", X, lambda rows, X: rows.inclusion(X))
 
@@ -349,8 +349,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def score_samples(self, X: Any) -> Any:
         """Return the log-likelihood log p(y_n) of each row's observed entries, (N,) in nats.
 
-        It is exact unless supports are too many (see `describe`). After sampling it is the
-        log of the average of p(y_n) over draws, the posterior predictive.
+        The result is exact unless supports are too many (see `describe`). After sampling, it is
+        the log of the average of p(y_n) over draws, the posterior predictive density.
         """
         return self._ask("score_samples", X, lambda rows, X: rows.log_likelihood(X))
 
@@ -367,8 +367,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def describe(self, X: Any) -> Description:
         """Return the results of all queries about rows in memory at once.
 
-        After sampling, log-likelihood and inclusion are averages over draws, and all else is that
-        of the published draw. Raises ValueError for a Dask array.
+        After sampling, log-likelihood and inclusion are averages over draws; all other results are
+        those of the published draw. Raises ValueError for a Dask array.
         """
         if self._takes_gaps and data_checks.is_dask(X):
             msg = (
@@ -398,11 +398,11 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         yield from map(ask, NamedBlocks(blocks, names, once=True)())
 
     def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
-        """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""
+        """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform` does."""
         return self._of_blocks("transform", blocks)
 
     def score_blocks(self, blocks: Blocks) -> float:
-        """Return the mean log-likelihood in nats of all rows, which come in blocks."""
+        """Return the mean log-likelihood, in nats, of all rows in the blocks."""
         sums = [(each.sum(), len(each)) for each in self._of_blocks("score_samples", blocks)]
         if not sums:
             raise ValueError(NO_ROWS)
@@ -421,10 +421,10 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, *, return_supports: bool = False
     ) -> Any:
-        """Draw rows (n_samples, D) from the model, in the dtype it was fitted in.
+        """Draw rows (n_samples, D) from the model, in the dtype of the fit.
 
-        The same seed, by default that of the estimator, gives the same rows. With `return_supports`
-        it also returns the components (n_samples, K) bool that each row uses.
+        Equal seeds (by default, the estimator's) give equal rows. With `return_supports`, it also
+        returns the components (n_samples, K) bool that each row uses.
         """
         check_is_fitted(self)
         rng = generator(self.random_state if random_state is None else random_state)
@@ -459,16 +459,16 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
     @_samples  # type: ignore[untyped-decorator]
     def component_bands(self, level: float = 0.9) -> Array:
-        """Credible bands (2, K, D) of the entries of components: lower and upper ends.
+        """Return credible bands (2, K, D) of the entries of components: lower and upper ends.
 
-        Each entry is between them with probability `level` in draws that have its component.
+        Each entry is inside with probability `level`, over the draws that contain its component.
         """
         check_is_fitted(self, "query_draws_")
         return component_bands(self.query_draws_, self.components_, level)
 
     @_samples  # type: ignore[untyped-decorator]
     def score_bands(self, X: Any, level: float = 0.9) -> Array:
-        """Credible bands (2, N, K) of the scores x * z of rows: lower and upper ends.
+        """Return credible bands (2, N, K) of the scores x * z of rows: lower and upper ends.
 
         Quantiles over at least 40 supports and scores drawn at `query_draws_`, or some of them.
         """

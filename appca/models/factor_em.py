@@ -5,8 +5,8 @@ The paper's algorithm 1, corrected:
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
     z_n uniform over the L-subsets of 1..K;  W is any D x K matrix,  mu = origin - W shift
 
-With few supports EM sums over all of them and maximises the likelihood, with many it gives each row
-one (classification EM) and maximises log p(Y, Z), the paper's objective.
+With few supports, EM sums over all of them and maximizes the likelihood. With many, it assigns each
+row a support (classification EM) and maximizes log p(Y, Z), the paper's objective.
 """
 
 import math
@@ -31,8 +31,8 @@ from appca.models.supports import ANNEALED, MANY, RowSupports, SupportsOfRows
 
 PRIOR = 1.0  # 1 / tau2
 MODE, DRAW = np.array([math.inf]), np.array([1.0])
-# Fraction of worst-fitting rows searched again each iteration; not with many slots and factors,
-# where searches are expensive and gained 0.1 of 1664 nats per row (MNIST, K = 100, L = 50).
+# Fraction of worst-fitting rows searched again each iteration; 0 with many slots and factors, where
+# searches are expensive and gained only 0.1 of 1664 nats per row (MNIST, K = 100, L = 50).
 WORST = 0.05
 
 
@@ -48,9 +48,9 @@ class FactorSettings(NamedTuple):
     """Settings that stay fixed over the iterations of EM."""
 
     n_active: int  # L
-    loading_variance: float  # sigma2_W; infinite: no prior on W
-    learn_mean: bool  # else the mean stays at the origin of the rows
-    floor: float  # least variance
+    loading_variance: float  # sigma2_W; infinite without a prior on W
+    learn_mean: bool  # False: the mean stays at the origin of the rows
+    floor: float  # minimum variance
 
 
 def coefficients(state: FactorState, rows: Rows, n_active: int) -> SupportsOfRows:
@@ -65,7 +65,7 @@ def coefficients(state: FactorState, rows: Rows, n_active: int) -> SupportsOfRow
 
 
 def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> SubspaceStatistics:
-    """E step over every set: exact posterior sums and the exact log-likelihood."""
+    """E step over all supports: exact posterior sums and the exact log-likelihood."""
     seen = coefficients(state, rows, settings.n_active)
     every = seen.every_set(weights=rows.weights)
     moments = every.H, every.second, rows.weighted(every.inclusion).sum(axis=0)
@@ -75,10 +75,10 @@ def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> Subs
 def expect_sets(
     rng: Generator, state: FactorState, rows: Rows, settings: Any, chosen: Any, betas: Any = MODE
 ) -> tuple[SubspaceStatistics, Members, Array]:
-    """E step of classification EM: choose one support per row, then expect; for log p(Y, Z).
+    """E step of classification EM, for log p(Y, Z): choose a support per row, then sum.
 
-    `chosen`: members (N, L) so far (negative: none) and log p(y_n | S_n) of the last pass, whose
-    lowest rows are searched again. `betas` are those of `supports.search`.
+    `chosen` are the members (N, L) so far (negative: none) and log p(y_n | S_n) of the last pass,
+    whose lowest rows are searched again. `betas` are those of `supports.search`.
     """
     seen = coefficients(state, rows, settings.n_active)
     members, log_conditional = chosen
@@ -103,7 +103,7 @@ def expect_sets(
 def _sums(
     values: Array, moments: Any, state: FactorState, rows: Rows, settings: FactorSettings
 ) -> SubspaceStatistics:
-    """Complete sums, given nats (N,) and `moments`: E[x z] (N, K), sums of E[(x z)(x z)'], uses."""
+    """Complete the sums, given nats (N,) and E[x z] (N, K), sums of E[(x z)(x z)'], and uses."""
     (H, second, used), K, v = moments, state.W.shape[1], settings.loading_variance
     total = float(rows.weighted(values).sum())
     total -= rows.mass * polynomials.log_binomial(K, settings.n_active)
@@ -117,14 +117,14 @@ def _sums(
 def maximise(
     sums: SubspaceStatistics, state: FactorState, rows: Rows, settings: FactorSettings
 ) -> FactorState:
-    """M step: W, mean and sigma2 in closed form; monotone.
+    """M step for W, mean and sigma2 in closed form; it never lowers the objective.
 
     With s = E[x z], bars for averages and M = sum E[(s - sbar)(s - sbar)'] over rows,
 
         W = B (M + sigma2/sigma2_W I)^-1,   mu = ybar - W sbar,
         sigma2 = (sum |y - ybar|^2 - 2 tr(W'B) + tr(W'W M)) / (N D).
 
-    Without a prior, W is stretched by the best factor deviation (Liu, Rubin and Wu 1998).
+    Without a prior, W is scaled by the best factor deviation (Liu, Rubin and Wu 1998).
     """
     n = rows.mass
     mean = sums.s / n if settings.learn_mean else np.zeros_like(sums.s)
@@ -144,7 +144,7 @@ def maximise(
 
 
 def extend(before: FactorState, now: FactorState, beta: float, settings: Any) -> FactorState:
-    """Take a momentum step, theta = now + beta (now - before), sigma2 in logs."""
+    """Take a momentum step theta = now + beta (now - before), with sigma2 in logs."""
     change = beta * math.log(now.noise / before.noise)
     most = MAX_MOMENTUM_LOG_CHANGE
     noise = now.noise * math.exp(min(max(change, -most), most))
@@ -154,7 +154,7 @@ def extend(before: FactorState, now: FactorState, beta: float, settings: Any) ->
 
 
 SAMPLE_TOL = 1e-2  # nats per row over ten iterations on the first sample
-SAMPLE_GROWTH, MUCH_LESS = 4, 3  # samples grow and tolerances fall; at most a third of the rows
+SAMPLE_GROWTH, MUCH_LESS = 4, 3  # growth of samples; maximum sample is 1/3 of the rows
 
 
 class FactorFit(NamedTuple):
@@ -162,7 +162,7 @@ class FactorFit(NamedTuple):
 
     state: FactorState
     sums: SubspaceStatistics  # sums at that state
-    members: Members | None  # (N, L) the supports given to rows, if they were
+    members: Members | None  # (N, L) supports assigned to rows, if any
     log_likelihoods: list[float]
     stop_reason: str
     same_order: bool = False  # whether a warm start kept the order and signs of components
@@ -178,7 +178,7 @@ class ClassificationState(NamedTuple):
     state: FactorState
     members: Members  # (N, L)
     log_conditional: Array | None  # (N,) log p(y_n | S_n)
-    changed: float  # share of the slots that the last iteration changed
+    changed: float  # share of slots that the last iteration changed
     iterations: int
 
 
@@ -192,12 +192,12 @@ def given_start(
 
 
 def sample_size(n_components: int) -> int:
-    """Rows of the first sample, where there are many more."""
+    """Return the size of the first sample, if there are many more rows."""
     return max(climb.MIN_SAMPLE_ROWS, climb.SAMPLE_ROWS_PER_COMPONENT * n_components)
 
 
 def fit(rng: Generator, rows: Rows, begins: Begins, control: climb.EMControl) -> FactorFit:
-    """Fit from every start and keep the likeliest; fewer rows than features in their own space."""
+    """Fit from every start and keep the likeliest fit; if N < D, fit in the span of the rows."""
     n, d = rows.X.shape
     space = thin(rows) if n < d and n <= climb.THIN_LIMIT else None
     work = rows if space is None else space.rows
@@ -223,7 +223,7 @@ def fit(rng: Generator, rows: Rows, begins: Begins, control: climb.EMControl) ->
 def _screened(
     rng: Generator, begins: Begins, rows: Rows, space: Thin | None, control: climb.EMControl
 ) -> tuple[Start, bool]:
-    """Climb from all starts, on a sample of many rows; the best end, and if it was stopped."""
+    """Climb from all starts, on a sample of many rows; return the best end, and if it stopped."""
     sample, few, runs = rows, rows.n <= control.screened_rows, list[EMResult[FactorState]]()
     if not few:
         learn_mean = control.settings.learn_mean
@@ -247,7 +247,7 @@ def _first_state(start: Start, control: climb.EMControl) -> FactorState:
 
 
 def fit_from(rng: Generator, start: Start, rows: Rows, control: Any, stage: str) -> FactorFit:
-    """Fit from one start; on samples first, where rows are many more."""
+    """Fit from one start, and first on samples if there are many more rows."""
     same_order, stopped, state = start.shift is not None, False, _first_state(start, control)
     if not control.exact:
         annealing = 0 if same_order else max(control.annealing, start.annealing)
@@ -287,7 +287,7 @@ def _classification_em(
     rng: Generator, start: FactorState, rows: Rows, control: climb.EMControl, stage: str
 ) -> FactorFit:
     settings, least, stopped = control.settings, control.least_change, False
-    last: dict[str, Any] = {}  # the E step at the state that EM is in
+    last: dict[str, Any] = {}  # the E step at the current state of EM
 
     def advance(before: ClassificationState, betas: Array = MODE) -> Any:
         sums, members, values = expect_sets(rng, before.state, rows, settings, before[1:3], betas)

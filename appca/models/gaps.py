@@ -1,14 +1,14 @@
 """Missing values in aPPCA and PPCA (L = K): exact EM, supports and posteriors of incomplete rows.
 
-Equations are in docs/mathematics.md 1.8. Entries are missing at random (Little & Rubin 2019): the
-likelihood is that of the observed ones, O of a row. Sums are about the present mean. With W_O the
+Equations are in docs/mathematics.md 1.8. Entries are missing at random (Little & Rubin 2019), so
+the likelihood is that of a row's observed entries O. Sums are about the current mean. With W_O the
 rows of W in O, x = sqrt(tau2) u, Lam = I + sqrt(tau2) W_O'W_O sqrt(tau2) / sigma2 and
 c = sqrt(tau2) W_O'(y - mu)_O / sigma2,
 
     log p(S | y_O) = const + f(S),    f(S) = -1/2 log|Lam_SS| + 1/2 c_S' inv(Lam_SS) c_S,
 
-summed over all supports up to `MOST_SETS` (`set_tree`), beyond over the best support S and all T
-that exchange one of its members: a lower bound. The exchange of i in S for j, with P =
+summed over all supports up to `MOST_SETS` (`set_tree`), above that over the best support S and all
+T that exchange one of its members, a lower bound. The exchange of i in S for j, with P =
 inv(Lam_SS), v = P c_S, D_j = P Lam_Sj, s_j = Lam_jj - Lam_jS D_j, x_j = (c_j - Lam_jS v) / s_j and
 Q_ij = P_ii + D_ij^2 / s_j, has
 
@@ -46,14 +46,14 @@ from appca.models.threads import in_order
 Floats = NDArray[np.float64]
 Members = NDArray[np.int64]
 
-LEAST_GAIN = 1e-9  # nats; less is rounding
-MOST_NUMBERS = 2**20  # size of the largest array
+LEAST_GAIN = 1e-9  # minimum gain in nats; smaller gains are rounding
+MOST_NUMBERS = 2**20  # maximum size of an array
 
 
 class Exchanges(NamedTuple):
     """The supports of n rows that differ from S by one member."""
 
-    order: Members  # (n, K) the members of S, then the other components
+    order: Members  # (n, K) the members of S, followed by the other components
     P: Floats  # (n, L, L)
     v: Floats  # (n, L)
     D: Floats  # (n, L, K - L)
@@ -160,7 +160,7 @@ def is_exact(n_components: int, n_active: int) -> bool:
 
 
 def sum_supports(Lam: Floats, c: Floats, n_active: int, members: Members | None = None) -> SetSums:
-    """Sum over all supports of every row, or over those around its best, sought from `members`."""
+    """Sum over all supports of a row, or those around its best, searched from `members`."""
     if is_exact(c.shape[1], n_active):
         return set_tree.summed(Lam, c, n_active)
     return summed(Lam, c, n_active, members)
@@ -185,16 +185,16 @@ NOT_SUMMED = (
     f", with more than {MOST_SETS:,} supports: incomplete rows count with their "
     "best support and its exchanges of one component, not with all"
 )
-BLOCK_ROWS = 512  # rows whose second moments are in memory together
-SAME_PATTERN = 64  # rows from which a common pattern of missing entries has its own block
+BLOCK_ROWS = 512  # number of rows whose second moments are in memory together
+SAME_PATTERN = 64  # minimum number of rows for a block with a common pattern of missing entries
 
 
 class IncompleteBlock(NamedTuple):
-    """Some incomplete rows, zero where an entry is missing: products run over observed ones."""
+    """Some incomplete rows; missing entries are zero, so products run over observed entries."""
 
-    rows: Array  # (n,) their numbers
+    rows: Array  # (n,) row indices
     X: Array  # (n, D) about the origin
-    missing: scipy.sparse.csr_array  # (n, D), one where an entry is missing
+    missing: scipy.sparse.csr_array  # (n, D), 1 for missing entries
     same_pattern: bool  # whether the same entries are missing in all rows
 
 
@@ -204,7 +204,7 @@ class IncompleteData(NamedTuple):
     shape: tuple[int, int]
     origin: Array  # (D,)
     complete: Array  # (n, D) the complete rows, about the origin
-    complete_rows: Array  # (n,) their numbers
+    complete_rows: Array  # (n,) their indices
     blocks: list[IncompleteBlock]  # the incomplete rows
 
     @property
@@ -219,12 +219,12 @@ class IncompleteData(NamedTuple):
 
 
 def imputed(X: Array, values: Array) -> Array:
-    """Copy of X (N, D) with `values` (D,) or (N, D) where entries are missing."""
+    """Return a copy of X (N, D) with missing entries replaced by `values` (D,) or (N, D)."""
     return np.asarray(np.where(np.isnan(X), values.astype(X.dtype, copy=False), X))
 
 
 def split_incomplete(X: Array, origin: Array) -> IncompleteData:
-    """Group rows X (N, D) by missing entries, common patterns first, about `origin` (D,)."""
+    """Group rows X (N, D) relative to `origin` (D,) by missing entries, common patterns first."""
     missing, blocks = np.isnan(X), list[IncompleteBlock]()
     some = missing.any(axis=1)
     incomplete, complete = np.flatnonzero(some), np.flatnonzero(~some)
@@ -245,11 +245,11 @@ def split_incomplete(X: Array, origin: Array) -> IncompleteData:
 class BlockPosterior(NamedTuple):
     """The posterior of n incomplete rows; pairs are the entries k <= l of a symmetric matrix."""
 
-    Lam: Floats  # (n, P) pairs of I + A; (1, P) where the same entries are missing in all rows
+    Lam: Floats  # (n, P) pairs of I + A; (1, P) if all rows miss the same entries
     c: Floats  # (n, K), in units of the scores' standard deviation
     supports: SetSums  # supports and moments of u = x / sqrt(tau2)
     H: Floats  # (n, K) E[x z]
-    log_density: Floats  # (n,) log p(y_O); a lower bound where few supports are summed
+    log_density: Floats  # (n,) log p(y_O); a lower bound if only some supports are summed
     squares: Floats  # (n,) |(y - mu)_O|^2
     n_observed: Members  # (n,) |O|
 
@@ -265,7 +265,7 @@ class IncompleteModel(NamedTuple):
     pairs: Array  # (D, P) products w_dk w_dl, k <= l
 
     def posterior(self, block: IncompleteBlock, members: Members | None = None) -> BlockPosterior:
-        """Give the posterior of a block; searches for supports start from `members`.
+        """Return the posterior of a block; searches for supports start from `members`.
 
         W_O'W_O = I - sum_{d missing} w_d w_d'
         W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d
@@ -291,7 +291,7 @@ class IncompleteModel(NamedTuple):
         return BlockPosterior(Lam, c, supports, H, density, squares, n_observed)
 
     def imputed(self, X: Array, data: IncompleteData) -> Array:
-        """Copy of X (N, D), missing entries replaced by E[y_d | y_O] = mu_d + w_d' E[h | y_O]."""
+        """Impute missing entries in a copy of X (N, D) by E[y_d | y_O] = mu_d + w_d' E[h | y_O]."""
         full, mean = X.copy(), data.origin + self.offset
         for block in data.blocks:
             expected = self.posterior(block).H @ self.W.T + mean
@@ -309,13 +309,13 @@ def model_at(state: SubspaceState, n_active: int) -> IncompleteModel:
 def expect(
     state: SubspaceState, data: IncompleteData, settings: EMSettings
 ) -> tuple[SubspaceStatistics, tuple[Array, ...]]:
-    """E step under `state`, sums about its mean; and the best supports of each block."""
+    """E step under `state`, with sums about its mean and the best supports of each block."""
     at, mean, X = model_at(state, settings.n_active), state.offset, data.complete
     none = np.zeros(settings.n_components)
     statistics = SubspaceStatistics(0.0, np.zeros(at.W.shape), none, none, none)
     if len(X):
         complete = Rows(X, mean, np.square(X - mean).sum(axis=1), len(mean))
-        plain = settings._replace(compiled=False)  # a fit must not wait for more than `set_tree`
+        plain = settings._replace(compiled=False)  # only `set_tree` is worth waiting to compile
         statistics = em.expect(state._replace(offset=np.zeros(())), complete, plain)
         first = X.sum(axis=0, dtype=np.float64) - len(X) * mean
         statistics = statistics._replace(first=first)
@@ -351,12 +351,12 @@ def _expect_block(
 
 @dataclass
 class IncompleteMap(em.EMMap):
-    """EM steps over all observed entries, for states of shift zero: mean = origin + offset."""
+    """EM steps over all observed entries, for states with shift zero: mean = origin + offset."""
 
     e_step: Callable[..., Any] = expect
 
     def __call__(self, state: SubspaceState, sums: Any = None) -> tuple[float, SubspaceState]:
-        """Log-likelihood of `state`, a lower bound where few supports are summed, and the next."""
+        """Return the log-likelihood of `state`, or a lower bound, and the next state."""
         sums, members = self.sums(state)
         value, moved = super().__call__(state, sums)
         if moved is state:  # the likelihood is not finite
@@ -423,12 +423,12 @@ class PosteriorWithGaps(Posterior):
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
 
-FIRST_ITERATIONS = 100  # most iterations of fits that only lead to a start
+FIRST_ITERATIONS = 100  # maximum number of iterations of fits that only give a start
 IMPUTATION = "initial imputation by PPCA"
 
 
 def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
-    """Rows X (N, D), gaps filled by the means of observed entries or zero, about these."""
+    """Return rows X (N, D) with gaps filled by means of observed entries, or zero, and centred."""
     empty = int(np.isnan(X).all(axis=0).sum())
     if empty:
         msg = (
@@ -446,8 +446,8 @@ def fit_incomplete(
 ) -> SubspaceFit:
     """Fit to X (N, D) with NaN; `rows` are its `initial_imputation`.
 
-    PPCA imputes the missing entries; EM on these rows leads to a state, from which EM over the
-    observed entries goes on. From a state `start`, to which `mean` belongs, it does so at once.
+    PPCA imputes the missing entries. EM on these rows gives a state, from which EM over the
+    observed entries continues. With a state `start`, to which `mean` belongs, EM starts there.
     """
     settings, K, D, reason = control.settings, control.settings.n_components, X.shape[1], ""
     origin = np.zeros(D, X.dtype) if rows.origin is None else rows.origin
@@ -461,7 +461,7 @@ def fit_incomplete(
         state = state._replace(offset=np.zeros(D), noise=max(state.noise, floor_of(rows)))
         if settings.n_active == K:
             state = resumed(state, settings)._replace(offset=state.offset)
-        else:  # PPCA is the case L = K with a factor variance each
+        else:  # PPCA is the case L = K with a factor variance per component
             tol, most = max(climb.FIRST_TOL, control.tol), min(FIRST_ITERATIONS, control.max_iter)
             short = control._replace(max_iter=most, tol=tol)
             alike = settings._replace(n_active=K, latent="component", update=polar)

@@ -1,16 +1,16 @@
-"""Gibbs sampling of all models, of orthonormal columns and of any W.
+"""Gibbs sampling of all models, with orthonormal columns or with any W.
 
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n sigma2 I)
 
-Models differ in W, and in the prior of Z and how it is drawn (`PRIORS`). Where W'W = I, X
-integrates out component by component. Learned scales are u_n ~ omega over a grid, learned sizes
-l ~ rho, omega and rho uniform. Rows over sqrt(u_n) follow the model without scales, so (u_n, z_n,
-x_n) is drawn as one block. Any W has w_dk ~ N(0, sigma2_W), tau2 = 1 and u = 1, as in sections 2
-and 3 of the paper (docs/mathematics.md 3.6). A sweep reads the rows twice.
+Models differ in W, in the prior of Z, and in how Z is drawn (`PRIORS`). If W'W = I, X integrates
+out component by component. Learned scales are u_n ~ omega over a grid, learned sizes l ~ rho, with
+omega and rho uniform. Rows divided by sqrt(u_n) follow the model without scales, so (u_n, z_n, x_n)
+is drawn as a block. Any W has w_dk ~ N(0, sigma2_W), tau2 = 1 and u = 1, as in sections 2 and 3 of
+the paper (docs/mathematics.md 3.6). A sweep reads the rows twice.
 
 Adaptive PPCA is the paper's algorithm 3, corrected; its algorithm 2 is not a valid kernel
-(docs/mathematics.md). Z has K_max columns, and its prior is the Indian buffet conditioned on at
-most K_max used ones, or the finite Beta-Bernoulli prior.
+(docs/mathematics.md). Z has K_max columns. Its prior is the Indian buffet conditioned on at most
+K_max used columns, or the finite Beta-Bernoulli prior.
 """
 
 import math
@@ -36,7 +36,7 @@ from appca.models.settings import OVERDISPERSED
 from appca.models.stiefel import principal
 from appca.models.supports import SETS_IN_PASSING, RowSupports
 
-FIXED, FINITE, INFINITE = "fixed", "finite", "infinite"  # priors of Z where W is any matrix
+FIXED, FINITE, INFINITE = "fixed", "finite", "infinite"  # priors of Z if W is any matrix
 TAU2 = 1.0 / PRIOR  # variance of scores with such W
 
 
@@ -52,28 +52,28 @@ class GibbsState(NamedTuple):
     sigma2_W: float = 1.0  # variance of loadings, if W is any matrix
     alpha: float = 1.0  # parameter of the prior of Z, if it has one
     sizes: int | Array = 0  # L, or rho_l (K + 1,); unused with other priors of Z
-    u: Array | None = None  # (N,) scales of rows from the grid, where they or sizes are learned
+    u: Array | None = None  # (N,) scales of rows from the grid, if scales or sizes are learned
     weights: Array = np.ones(1)  # (J,) omega_j
 
 
 class Prior(NamedTuple):
-    """Hyperparameters; None keeps a quantity fixed, and so does mean_variance 0."""
+    """Hyperparameters; None, or mean_variance 0, keeps a quantity fixed."""
 
     noise: InverseGamma
     mean_variance: float  # infinite is flat
     latent: InverseGamma | None = None
-    each: bool = False  # one tau2 for each component
+    each: bool = False  # whether each component has its own tau2
     loading: InverseGamma | None = None
     alpha: Gamma | None = None
-    unit: float = 1.0  # densities are those of W / unit, so that they ignore the unit of the data
+    unit: float = 1.0  # densities are those of W / unit, so that they do not depend on data units
 
 
 class CrossProducts(NamedTuple):
-    """Sums of the rows with their scores x, both over sqrt(u)."""
+    """Sums of the rows with their scores x, both divided by sqrt(u)."""
 
     products: Array  # (D, K), sum of y x'
     total: Array  # (K,), sum of x / sqrt(u)
-    second: Any  # (K, K), sum of x x'; its trace, which is enough where W is orthonormal
+    second: Any  # (K, K), sum of x x', or only its trace if W is orthonormal
 
 
 class CachedState(NamedTuple):
@@ -86,14 +86,14 @@ class CachedState(NamedTuple):
 
 
 class IndicatorPrior(NamedTuple):
-    """A prior of Z; without a density, all sets of a size are alike and sum up exactly."""
+    """A prior of Z; without a density, sets of equal size are equally probable and sum exactly."""
 
     draw: Callable[[Generator, ChainData, CachedState], GibbsState]  # redraws u, Z and X
     draw_alpha: Any = None  # (rng, prior, alpha, Z) -> alpha
     expected: Any = None  # (Z, alpha) -> probabilities (K,) with which a new row uses columns
     log_density: Any = None  # (Z, alpha) -> nats
     any_W: bool = False
-    births: bool = False  # whether columns that no row uses do not exist
+    births: bool = False  # whether only columns that rows use exist
 
 
 # (rng, F (D, K), W (D, K)) -> W: a draw with density exp(tr(F'W)) or, for the paper's
@@ -107,7 +107,7 @@ DIRECTIONS: dict[str, Callable[[Generator, Array, Array], Array]] = {
 
 
 def look(data: ChainData, state: GibbsState, squares: float | None = None) -> CachedState:
-    """Take a state's products with the data, one pass, and one more unless `squares` are known."""
+    """Compute a state's products with the data in one pass, or in two if `squares` are unknown."""
     W, mu = state.W, state.mu
     if squares is None:
         squares = residual_squares(*weighted_sums(data, state.X, state.u, pairs=True), W, mu)
@@ -123,7 +123,7 @@ def look(data: ChainData, state: GibbsState, squares: float | None = None) -> Ca
 def weighted_sums(
     data: ChainData, X: Array, u: Any, pairs: bool = False
 ) -> tuple[ChainData, CrossProducts]:
-    """Sum up the rows over sqrt(u) (N,), and with scores X (N, K) over sqrt(u); one pass."""
+    """Sum the rows over sqrt(u) (N,), and their products with X (N, K) over sqrt(u); one pass."""
     second = X.T @ X if pairs else float(np.square(X).sum())
     if u is None:
         return data, CrossProducts(products(data.rows, X), X.sum(axis=0), second)
@@ -136,7 +136,7 @@ def weighted_sums(
 
 
 def residual_squares(data: ChainData, cross: CrossProducts, W: Array, mu: Array) -> float:
-    """Sum of |y - mu - W x|^2 from the sums; at least 0, also with rounding."""
+    """Return the sum of |y - mu - W x|^2 from the sums, at least 0 despite rounding."""
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
     power = np.vdot(W.T @ W, cross.second) if np.ndim(cross.second) else cross.second
     return max(float(data.squares_about(mu) - 2.0 * fit + power), 0.0)
@@ -192,15 +192,15 @@ def sweep(
 
 
 def concentration(cross: CrossProducts, mu: Array, sigma2: float) -> Array:
-    """Give F (D, K) of the density exp(tr(F'W)): F = sum_n (y_n - mu)(x_n * z_n)' / sigma2."""
-    F = np.outer(cross.total, -mu).T  # columns next to each other, as draws of W want them
+    """Return F (D, K) of the density exp(tr(F'W)): F = sum_n (y_n - mu)(x_n * z_n)' / sigma2."""
+    F = np.outer(cross.total, -mu).T  # column-major, as draws of W need
     F += cross.products
     F /= sigma2
     return F
 
 
 def draw_scales(rng: Generator, state: GibbsState) -> GibbsState:
-    """Move every used column along w_k -> c w_k, x_k -> x_k / c, where the likelihood is flat."""
+    """Move every used column along w_k -> c w_k, x_k -> x_k / c, which keeps the likelihood."""
     W, X, Z = state[:3]
     used = np.asarray(Z.any(axis=0))
     conditional = conditionals.scales(W[:, used], X[:, used], Z[:, used], state.sigma2_W, TAU2)
@@ -210,7 +210,7 @@ def draw_scales(rng: Generator, state: GibbsState) -> GibbsState:
 
 
 def draw_block(rng: Generator, data: ChainData, seen: CachedState, *, how: str) -> GibbsState:
-    """Redraw u where rows have scales, then Z by its logits, then X; of orthonormal columns."""
+    """Redraw u if rows have scales, then Z by its logits, then X; for orthonormal columns."""
     if how != "block":
         from appca.models import gibbs_kernels as kernels
     state, P, (N, K) = seen.state, seen.P, seen.P.shape
@@ -243,7 +243,7 @@ def draw_scores(rng: Generator, P: Array, Z: Array, sigma2: float, tau2: Array) 
 
 
 def scan_fixed(rng: Generator, _data: ChainData, seen: CachedState) -> GibbsState:
-    """Redraw Z, every slot of every row once in a fresh random order, and X, under any W."""
+    """Redraw Z, each slot of each row once in a new random order, and X, under any W."""
     state, (c, model) = seen.state, projected(seen)
     rows = RowSupports(c, supports.members_of(state.Z), supports.draw_seeds(rng, len(c)))
     Z = supports.indicators(supports.search(rows, DRAW, model)[0], c.shape[1])
@@ -251,7 +251,7 @@ def scan_fixed(rng: Generator, _data: ChainData, seen: CachedState) -> GibbsStat
 
 
 def scan_free(rng: Generator, data: ChainData, seen: CachedState, *, births: bool) -> GibbsState:
-    """Redraw Z, X integrated out, and X, row by row; with `births` columns come and go."""
+    """Redraw Z with X integrated out, then X, row by row; `births` create and delete columns."""
     from appca.models.gibbs_kernels import scan
 
     state, (N, K) = seen.state, seen.P.shape
@@ -269,7 +269,7 @@ def scan_free(rng: Generator, data: ChainData, seen: CachedState, *, births: boo
 
 
 def projected(seen: CachedState) -> tuple[Array, CollapsedModel]:
-    """Give c = W'(y - mu) / sigma2 (N, K) and A = W'W / sigma2."""
+    """Return c = W'(y - mu) / sigma2 (N, K) and A = W'W / sigma2."""
     state = seen.state
     return seen.P / state.sigma2, CollapsedModel(state.W.T @ state.W / state.sigma2, PRIOR)
 
@@ -293,12 +293,12 @@ PRIORS = {
 
 
 def log_normal(squares: float, n: int, variance: float) -> float:
-    """Log density of n normal numbers around 0, given the sum of their squares."""
+    """Return the log density of n normal numbers around 0, given the sum of their squares."""
     return -0.5 * n * math.log(2.0 * math.pi * variance) - squares / (2.0 * variance)
 
 
 def log_priors(state: GibbsState, prior: Prior, indicators: IndicatorPrior) -> tuple[float, float]:
-    """Log P(Z | alpha) or log P(Z | rho), and of any W, log p(W / unit | sigma2_W)."""
+    """Return log P(Z | alpha) or log P(Z | rho), and for any W, log p(W / unit | sigma2_W)."""
     (N, K), of_W = state.Z.shape, 0.0
     if indicators.log_density is not None:
         of_Z = float(indicators.log_density(state.Z, state.alpha))
@@ -334,7 +334,7 @@ def row_gains(seen: CachedState, indicators: IndicatorPrior) -> Array:
 
 
 def measure(data: ChainData, prior: Prior, indicators: IndicatorPrior, at: CachedState) -> Measures:
-    """Give the exact log-likelihood, X and if possible u and Z integrated out, and with priors."""
+    """Return exact measures with X, and if possible u and Z, integrated out."""
     state, bounded = at.state, indicators.log_density is None
     of_Z, of_W = log_priors(state, prior, indicators)
     if at.row is not None:
@@ -357,9 +357,9 @@ def measure(data: ChainData, prior: Prior, indicators: IndicatorPrior, at: Cache
 
 
 def record(data: ChainData, prior: Prior, indicators: IndicatorPrior, seen: CachedState) -> Draws:
-    """Record a draw with the paper's complete-data log-likelihood; W and mu as precise as data.
+    """Record a draw, with W and mu in the precision of the data, and its complete log-likelihood.
 
-    It is log p(Y, X, Z, u | W, mu, sigma2, tau2, omega), scores in the unit of the data.
+    This is the paper's log p(Y, X, Z, u | W, mu, sigma2, tau2, omega), with scores in data units.
     """
     state, dtype, unbounded = seen.state, data.rows.dtype, indicators.log_density is not None
     active = -0.5 * (np.log(2 * np.pi * state.tau2) + np.square(state.X) / state.tau2)
@@ -372,7 +372,7 @@ def record(data: ChainData, prior: Prior, indicators: IndicatorPrior, seen: Cach
     if not indicators.any_W and (unbounded or not isinstance(state.sizes, int)):
         # Draws differ in the number of scores, whose densities would depend on the unit of the data
         joint += 0.5 * int(state.Z.sum()) * float(np.log(data.squares / data.size))
-    pairs = state.Z[row_pairs(len(state.Z))]  # how many columns both rows of some use
+    pairs = state.Z[row_pairs(len(state.Z))]  # rows in pairs, to count shared columns
     scores = state.X if state.u is None else state.X * np.sqrt(state.u)[:, None]
     kept: Draws = {
         "Z_mean": state.Z.astype(np.float64),  # kept as running means, as the next
@@ -401,7 +401,7 @@ def record(data: ChainData, prior: Prior, indicators: IndicatorPrior, seen: Cach
 
 
 def prior_of(model: Any, variance: float, *learned: str, **more: Any) -> Prior:
-    """Return the prior by an estimator's parameters, in units of the mean feature variance."""
+    """Return the prior from an estimator's parameters, in units of the mean feature variance."""
     for name in ("noise", *learned):
         shape, scale = (getattr(model, f"{name}_{part}") for part in ("shape", "scale"))
         more[name] = InverseGamma(shape, scale * variance)
@@ -431,8 +431,8 @@ def run_chains(
     """Run the chains of an estimator, or until the callback raises StopIteration.
 
     `sampling` is a `Prior`, an `IndicatorPrior` and perhaps directions. Chains start far from the
-    first one, with `apart` each from its own fit, or from one fit; they advance together, so that a
-    stopped run has draws of each: in burn-in its last state, before it a single sweep.
+    first chain, or from one fit, or with `apart` each from its own fit. They advance together, so
+    that a stopped run has draws of each: the last state of burn-in, or else a single sweep.
     """
     prior, indicators = sampling[:2]
     rngs = [np.random.default_rng(seed) for seed in rng.integers(2**63, size=model.n_chains)]
@@ -472,7 +472,7 @@ def run_chains(
 
 
 def fit_by_gibbs(rng: Generator, rows: Rows, begin: Any, control: EMControl, model: Any) -> Chains:
-    """Sample the posterior of adaptive PPCA, the first chain from `begin`, a fit by EM."""
+    """Sample the posterior of adaptive PPCA; the first chain starts from `begin`, a fit by EM."""
     settings = control.settings
     data = data_of(rows, None if settings.variant == PAPER else settings.grid)
 

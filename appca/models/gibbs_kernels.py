@@ -1,6 +1,6 @@
-"""Compiled scans over the rows of Z, and searches and sampling of one row's set, W given.
+"""Compiled scans over the rows of Z, and searches and sampling of one row's set, given W.
 
-In queries a set z has log weight sum_k z_k o_k + f(z), with prior log odds o_k and f(z) =
+In queries, a set z has log weight sum_k z_k o_k + f(z), with prior log odds o_k and f(z) =
 log p(y | z) - log p(y | nothing), and all rows use the same uniform numbers.
 
 For a row y and a support S, with A = I/tau2 + W'W/sigma2 and beta = W'y/sigma2, the sweep operator
@@ -9,8 +9,8 @@ applied to the tableau [A | beta] on the members of S leaves
     in S:      -inv(A_SS) and the posterior mean q = inv(A_SS) beta_S of x_S,
     outside:   s_k = A_kk - A_kS inv(A_SS) A_Sk and r_k = beta_k - A_kS q,
 
-so that a column, all x integrated out, adds 1/2 r_k^2 / s_k - 1/2 log(tau2 s_k) to log p(y | S).
-Taking a column in or out is one more sweep, O(K^2), for supports of any size.
+so that a column, with all x integrated out, adds 1/2 r_k^2 / s_k - 1/2 log(tau2 s_k) to log
+p(y | S). Adding or removing a column takes one sweep, O(K^2), for supports of any size.
 """
 
 from math import lgamma
@@ -38,7 +38,7 @@ def pivot(T: Any, k: int, inside: bool) -> None:
 
 @kernel
 def increment(T: Any, k: int, inside: bool, tau2: float) -> float:
-    """Give log p(y | S with k) - log p(y | S without k), whether or not k is `inside` now."""
+    """Return log p(y | S with k) - log p(y | S without k), whether or not k is `inside` now."""
     s, r = T[k, k], T[k, len(T)]
     if inside:  # entries of the tableau without k
         s, r = -1.0 / s, -r / s
@@ -47,7 +47,7 @@ def increment(T: Any, k: int, inside: bool, tau2: float) -> float:
 
 @kernel
 def fill(T: Any, A: Any, beta: Any, z: Any, tau2: float) -> float:
-    """Set up the tableau of a row with columns z; give log p(y | z) - log p(y | nothing)."""
+    """Set up the tableau of a row with columns z; return log p(y | z) - log p(y | nothing)."""
     K, total = len(A), 0.0
     for i in range(K):
         for j in range(K):
@@ -89,7 +89,7 @@ def draw_scores(T: Any, z: Any, normals: Any, x: Any, M: Any) -> None:
 
 @kernel
 def probability(log_odds: float) -> float:
-    """Turn log odds into a probability; thousands of nats either way are 0 or 1, no warning."""
+    """Convert log odds to a probability; thousands of nats give 0 or 1 without a warning."""
     if log_odds > 0.0:
         return float(1.0 / (1.0 + np.exp(-log_odds)))
     odds = np.exp(log_odds)
@@ -102,7 +102,7 @@ def visit(  # noqa: PLR0913, PLR0917 - arrays of one row
 ) -> float:
     """Redraw columns in an order, by exp((1 - beta) base'z + beta (odds'z + f(z))).
 
-    Gives f's change. Columns with log odds of -inf stay as they are.
+    Returns the change of f. Columns with log odds of -inf do not change.
     """
     change = 0.0
     for k in order:
@@ -122,7 +122,7 @@ def visit(  # noqa: PLR0913, PLR0917 - arrays of one row
 
 @kernel
 def search(rows: Any, betas: Any, U: Any, Z: Any, value: Any) -> None:
-    """Find a good set for each row: Z (n, K) and its log weight (n,); U (restarts, steps, K).
+    """Return a good set Z (n, K) for each row and its log weight (n,); U is (restarts, steps, K).
 
     rows: A (K, K) = I/tau2 + W'W/sigma2, c (n, K) = W'(y - mu)/sigma2, prior log odds (K,), tau2.
     """
@@ -171,7 +171,7 @@ def importance(rows: Any, base: Any, betas: Any, U: Any, log_weights: Any, chanc
 
 @kernel
 def scores(A: Any, c: Any, Z: Any, tau2: float, H: Any) -> None:
-    """Put the posterior means of x * z given each row's set into H (n, K)."""
+    """Write the posterior means of x * z given each row's set to H (n, K)."""
     n, K = Z.shape
     T = np.empty((K, K + 1))
     for i in range(n):
@@ -265,13 +265,13 @@ def pick(weights: Any, uniform: float) -> int:
 
 @kernel
 def precision(G: Any, v: Any) -> Any:
-    """Give A = I/tau2 + W'W/sigma2 from G = W'W and v, the variances of noise and scores."""
+    """Return A = I/tau2 + W'W/sigma2 from G = W'W and v, the variances of noise and scores."""
     return G / v[0] + np.eye(len(G)) / v[1]
 
 
 @kernel
 def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Any) -> float:
-    """Give log p(y | S with columns V) - log p(y | S), V (kappa, D), y centred.
+    """Return log p(y | S with columns V) - log p(y | S), V (kappa, D), y centred.
 
     -1/2 log|tau2 s| + 1/2 r' inv(s) r with s (kappa, kappa) the Schur complement of V given S.
     """
@@ -290,7 +290,7 @@ def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Any) -> flo
 
 @reassociated
 def product(y: Any, mean: Any, w: Any) -> float:
-    """Give (y - mean)'w."""
+    """Return (y - mean)'w."""
     total = 0.0
     for d in range(len(w)):
         total += (y[d] - mean[d]) * w[d]
@@ -299,7 +299,7 @@ def product(y: Any, mean: Any, w: Any) -> float:
 
 @kernel
 def place(Wt: Any, G: Any, rows: Any, k: int, w: Any) -> None:
-    """Put the column w (D,) at slot k of Wt (K, D), G = W'W and P = (Y - mean) W."""
+    """Write the column w (D,) to slot k of Wt (K, D), G = W'W and P = (Y - mean) W."""
     Y, mean, P = rows
     for d in range(len(w)):
         Wt[k, d] = w[d]
@@ -311,7 +311,7 @@ def place(Wt: Any, G: Any, rows: Any, k: int, w: Any) -> None:
 
 @kernel
 def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Any, Wt: Any) -> Any:
-    """Remove the singletons of a row; give the log acceptance ratio of V, and singletons (K,)."""
+    """Remove the singletons of a row; return the log acceptance ratio of V, and singletons (K,)."""
     singletons, before = (others == 0) & z, 0.0
     for k in range(len(z)):
         if singletons[k]:
@@ -369,7 +369,7 @@ def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
 
 @kernel
 def support_increments(Z: Any, G: Any, P: Any, v: Any) -> Any:
-    """Give log p(y | S) - log p(y | no column) for every row: the increments along S."""
+    """Return log p(y | S) - log p(y | no column) for every row: the increments along S."""
     N, K = Z.shape
     A, B, T, total = precision(G, v), P / v[0], np.empty((K, K + 1)), np.empty(N)
     for n in range(N):

@@ -1,6 +1,6 @@
 """Starts of adaptive factor analysis: independent components, principal components, rows.
 
-Scores x * z are independent up to their number and have heavy tails, so that independent component
+Scores x * z have heavy tails and are independent except for their number, so independent component
 analysis finds W up to scale and order. From PCA, the paper's start, EM ends far above the noise.
 """
 
@@ -16,7 +16,7 @@ from appca.models.stiefel import Principal, principal
 
 MAX_PASSES = 200
 LEAST_VARIANCE = 1e-12  # share of the largest variance, below which variances are rounding
-TOL = 1e-4  # least |cos| between successive directions, from 1
+TOL = 1e-4  # maximum of 1 - |cos| between successive directions
 SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT = 10_000, 100
 UNKNOWN_NOISE = 0.05  # share of the mean feature variance, if no direction measures noise
 DICTIONARY_PASSES = 30
@@ -27,14 +27,14 @@ class Start(NamedTuple):
 
     W: Array  # (d, K)
     noise: float
-    annealing: int = 0  # least number of passes with drawn sets
-    shift: Array | None = None  # (K,) of the mean of a fit
+    annealing: int = 0  # minimum number of passes with drawn sets
+    shift: Array | None = None  # (K,) shift that gives the mean of a fit
 
 
 def fast_ica(rng: Generator, P: Array, most: int = MAX_PASSES, weights: Any = None) -> Array:
-    """Rotation R (q, q) that makes the columns of P R as independent as it can.
+    """Return the rotation R (q, q) that makes the columns of P R most independent.
 
-    Symmetric FastICA (Hyvarinen 1999) with g = tanh on scores P (N, q), made white as p:
+    Symmetric FastICA (Hyvarinen 1999) with g = tanh on scores P (N, q), whitened to p:
 
         R <- polar(E[p g(R'p)'] - R diag(E[g'(R'p)]))
     """
@@ -81,7 +81,7 @@ def ica(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
 
 
 def pca(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
-    """PPCA in closed form, scaled by sqrt(K/L); directions beyond the data's own are random."""
+    """PPCA in closed form, scaled by sqrt(K/L); directions beyond the data's rank are random."""
     q = min(n_components, len(rows.X) - 1, rows.X.shape[1])
     start = _closed_form(rows, principal(rng, rows, q), n_components, n_active)
     if q == n_components:
@@ -97,7 +97,7 @@ def turned(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Star
 
 
 def dictionary(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
-    """Rows as loadings, each drawn by its squared distance from lines through those before."""
+    """Rows as loadings, each drawn by its squared distance from the lines through earlier rows."""
     some = _sample(rng, rows, n_components)
     Y = some.X.astype(np.float64)
     if some.origin is not None:
@@ -118,14 +118,14 @@ def dictionary(rng: Generator, rows: Rows, n_components: int, n_active: int) -> 
 
 
 def random(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
-    """Gaussian loadings that explain all variance, in all directions alike."""
+    """Isotropic Gaussian loadings that explain all variance."""
     scale = np.sqrt(_variance(rows) / n_active)
     W = scale * rng.standard_normal((rows.X.shape[1], n_components))
     return Start(W, UNKNOWN_NOISE * _variance(rows))
 
 
 def from_loadings(rows: Rows, W: Array) -> Start:
-    """Take loadings W (d, K) as they are, with the noise outside of their span."""
+    """Use given loadings W (d, K), with the noise outside their span."""
     Q = np.linalg.qr(W)[0]
     left = rows.total - rows.weighted(np.square(project(rows, Q), dtype=np.float64)).sum()
     spare = rows.n_features - Q.shape[1]
@@ -138,7 +138,7 @@ NAMED["random rotation"] = turned  # (rng, rows, K, L) -> Start, all of them
 
 
 def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) -> Start:
-    """Give PPCA's loadings sqrt(lambda - sigma2) v times sqrt(K/L)."""
+    """Return PPCA's loadings sqrt(lambda - sigma2) v times sqrt(K/L)."""
     q, spare = len(lead.values), rows.n_features - len(lead.values)
     total = rows.total / rows.mass
     noise = (total - float(lead.values.sum())) / spare if spare else 0.0
@@ -149,7 +149,7 @@ def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) 
 
 
 def _sample(rng: Generator, rows: Rows, n_components: int) -> Rows:
-    """Draw some of many rows, about their own mean."""
+    """Draw some of many rows, relative to their mean."""
     size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
     if rows.n <= size:
         return rows

@@ -1,4 +1,4 @@
-"""The one loop of EM: iterate to a stopping rule in nats per row, accelerated or plain."""
+"""The loop of EM, plain or accelerated, with a stopping rule in nats per row."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -11,17 +11,17 @@ Watch = Callable[[int, float], bool]  # (iteration, log-likelihood) -> whether t
 
 WINDOW = 10  # likelihoods of images show plateaus followed by rises of several nats per row
 MOST_MOMENTUM = 0.98
-CONVERGED = "converged"  # how that reason begins
+CONVERGED = "converged"  # how this reason begins
 STOPPED = "stopped by the callback"
 
 
 class Progress(NamedTuple):
-    """How far a fit is: the argument of `callback`, once an iteration.
+    """Progress of a fit, the argument of `callback` in each iteration.
 
     Attributes
     ----------
     iteration, max_iter : int
-        Iterations of the stage so far, and at most.
+        Number of iterations of the stage so far, and its maximum.
     log_likelihood : float
         Total over all rows, in nats; while starts are screened, scaled from a sample.
     stage : str
@@ -41,13 +41,13 @@ class EMResult(NamedTuple, Generic[S]):
     """The end of EM and its path."""
 
     state: S
-    log_likelihood: float  # total of that state, nats
+    log_likelihood: float  # total at that state, in nats
     log_likelihoods: list[float]  # after each iteration
     stop_reason: str
 
 
 def spoken(callback: Callback | None, mass: float) -> Callback:
-    """Return a callback that prints every iteration first."""
+    """Return a callback that also prints every iteration."""
 
     def hear(progress: Progress) -> None:
         words = f"{progress.stage}, {progress.iteration} of at most {progress.max_iter}"
@@ -63,12 +63,12 @@ def nesterov(
 ) -> Path[S]:
     """Yield (log-likelihood, state) for the start and then after every EM iteration.
 
-    With `extend`, (before, now, beta) -> y, every step starts ahead of where the last one ended:
+    With `extend`, (before, now, beta) -> y, every step starts from an extrapolated state:
 
     y_k = x_k + beta_k (x_k - x_{k-1}),  x_{k+1} = EM(y_k),  beta_k = (k - 1) / (k + 2)
 
-    Nesterov's sequence, restarted from x_k where a likelihood falls (O'Donoghue & Candes 2015), so
-    that none falls; k begins after `age`.
+    This is Nesterov's sequence, restarted from x_k if the likelihood falls (O'Donoghue & Candes
+    2015), so that it never decreases; k begins after `age`.
     """
     value, now = advance(start)
     yield value, start
@@ -96,8 +96,8 @@ def iterate(
 ) -> EMResult[S]:
     """Follow a path of (log-likelihood, state) until it has converged or must end.
 
-    `tol` is the least improvement in nats over ten iterations, of which `window` must bring their
-    share. `watch` stops by True, `halt` by a sentence.
+    `tol` is the minimum gain in nats over ten iterations; the last `window` iterations must gain
+    their share. `watch` stops EM by returning True, `halt` by returning a sentence.
     """
     value, state = next(path)
     values, share = [value], tol * window / WINDOW
@@ -120,7 +120,7 @@ def iterate(
 
 
 def watcher(callback: Callback | None, stage: str, max_iter: int, scale: float = 1.0) -> Watch:
-    """Turn a callback into a `watch`; `scale` takes values of a sample to all rows."""
+    """Convert a callback to a `watch`; `scale` extrapolates values from a sample to all rows."""
     if callback is None:
         return lambda _iteration, _value: False
 

@@ -1,6 +1,6 @@
-"""The one way kernels are compiled; compiled exponentials, logarithms and matrix products.
+"""Compilation of kernels; compiled exponentials, logarithms and matrix products.
 
-Modules named ``*_kernels`` are imported inside functions, so that the compiler waits for need.
+Modules named ``*_kernels`` are imported inside functions, so that they compile only when needed.
 Calls of the mathematical library for single numbers would keep loops scalar. A BLAS copies both
 factors and rounds ten directions up to thirty-two; these products read rows where they are (60,000
 x 784 in float32, ten directions: 45 ms, by BLAS 72).
@@ -26,12 +26,12 @@ def kernel(function: Function, **options: Any) -> Function:
                 file._load_index()
             except (AttributeError, ImportError):  # for a class of an earlier version
                 file.flush()
-    except RuntimeError:  # no folder to keep compiled code in may be written to
+    except RuntimeError:  # no folder for compiled code is writable
         compiled = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     return cast(Function, compiled)
 
 
-# No rewrites, which are rules about whole arrays.
+# Omit rewrites, which are rules about whole arrays.
 _BARE = {"_nrt": False, "no_rewrites": True, "error_model": "numpy"}
 
 
@@ -51,7 +51,7 @@ ONE = np.int64(1023 << 52)  # the bits of 1.0
 LOG_2, ROOT_2 = math.log(2.0), math.sqrt(2.0)
 
 # exp y is 2^n times Taylor's polynomial about 0 of y - n log 2.
-LEAST = -115.0  # weights below exp of it count as 0
+LEAST = -115.0  # weights below exp(LEAST) count as 0
 PER_STEP = 1.0 / math.log(2.0)
 STEP = round(math.log(2.0) * 2.0**10) / 2.0**10  # its products with any n are exact
 REST = (math.log(2.0) - STEP) + 2.3190468138462996e-17  # plus the error of log 2 as a double
@@ -62,7 +62,7 @@ C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(m) for m in range(8, 14))
 
 @bare_kernel
 def exponentials(x: Any, power: Any, bits: Any) -> None:
-    """Overwrite LANES numbers of at most 0 by exp of them; `bits` is the memory of `power`."""
+    """Overwrite LANES numbers <= 0 by their exponentials; `bits` is the memory of `power`."""
     for i in range(LANES):
         power[i] = max(x[i], LEAST) * PER_STEP + ROUND
     for i in range(LANES):
@@ -104,17 +104,17 @@ def logarithms(x: Any, bits: Any, power: Any) -> None:
         x[i] = n * LOG_2 + 2.0 * (y + y * z * value)
 
 
-QUAD = 4  # directions, or rows, that go through together
+QUAD = 4  # number of directions, or rows, processed together
 
 
 def suits(dtype: Any, n_features: int, n_directions: int) -> bool:
-    """Whether these products beat a BLAS, as measured; in float64 compiling costs too much."""
+    """Whether these products beat a BLAS in measurements; in float64, compiling costs too much."""
     return dtype == np.float32 and n_features >= 256 and n_directions <= 12
 
 
 @reassociated
 def project(X: Any, W: Any, P: Any) -> None:
-    """Put W X' into the first columns of P (K, at least n); W (K, d) has X's dtype, K in fours."""
+    """Write W X' to the first columns of P (K, >= n); W (K, d) has X's dtype, and 4 divides K."""
     (n, d), zero = X.shape, X.dtype.type(0)
     for k in range(0, len(W), QUAD):
         for i in range(0, n, 2):
@@ -152,7 +152,7 @@ def add_outer(X: Any, S: Any, A: Any) -> None:
 
 @reassociated
 def centre(X: Any, origin: Any, weights: Any, B: Any, squares: Any) -> None:
-    """Put X (n, d) less the origin (d,) into B, and the weighted squares of its rows into (n,)."""
+    """Write X (n, d) minus the origin (d,) to B, and the weighted squares of its rows to (n,)."""
     (n, d), zero = X.shape, X.dtype.type(0)
     for i in range(n):
         a = zero
@@ -214,7 +214,7 @@ def squares(X: Any, out: Any) -> None:
 
 @kernel
 def subtract(H: Any, C: Any, X: Any) -> None:
-    """Take H C from X (n, d), for scores H (n, K), many of them zero, and components C (K, d)."""
+    """Subtract H C from X (n, d), for scores H (n, K), mostly zero, and components C (K, d)."""
     n, d = X.shape
     for i in range(n):
         for k in range(len(C)):

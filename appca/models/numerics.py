@@ -10,16 +10,16 @@ Array = npt.NDArray[Any]
 
 
 def share_of(log_share: Array) -> Array:
-    """Probabilities from their logs, which rounding may leave above 0."""
+    """Return probabilities, given logs that rounding may leave above 0."""
     return np.asarray(np.exp(np.minimum(log_share, 0.0)))
 
 
 def inverse_or_zero(x: Array) -> Array:
-    """Return 1 / x, and 0 where x is 0."""
+    """Return 1 / x, or 0 if x is 0."""
     return np.asarray(np.divide(1.0, x, out=np.zeros(x.shape), where=x > 0.0))
 
 
-LINE = 64  # bytes
+LINE = 64  # alignment in bytes
 
 
 def zeros(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:

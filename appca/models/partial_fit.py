@@ -2,9 +2,9 @@
 
     T <- (1 - g) T + g T_batch(theta),  g = rows of the batch / rows so far;  theta <- M step on T
 
-T holds the expected sufficient statistics per row, first those of the fit. A uniform sample of the
-rows is kept; whenever rows have grown by a tenth, EM goes on over it, and its sums replace T where
-they fit the sample better than chance would.
+T contains the expected sufficient statistics per row, at first those of the fit. A uniform sample
+of the rows is kept. Whenever rows have grown by a tenth, EM continues on the sample, and its sums
+replace T if they fit the sample better than chance would.
 """
 
 from collections.abc import Callable
@@ -25,11 +25,11 @@ from appca.models.settings import OVERDISPERSED
 from appca.models.threads import single_threaded_blas
 
 KEPT_ROWS, KEPT_ROWS_PER_COMPONENT, MOST_KEPT_BYTES = 2500, 400, 2**26
-GROWTH, MOST_ITERATIONS, LEAST_GAIN = 1.1, 50, 1e-3  # the gain in nats per row
+GROWTH, MOST_ITERATIONS, LEAST_GAIN = 1.1, 50, 1e-3  # LEAST_GAIN is in nats per row
 
 
 class Averages(NamedTuple):
-    """Averages per row; rows are about `Stepwise.origin`."""
+    """Averages per row, for rows relative to `Stepwise.origin`."""
 
     mean: Array  # (D,) of y
     power: Any = 0.0  # average of |y|^2
@@ -39,7 +39,7 @@ class Averages(NamedTuple):
     used: Any = 0.0  # (K,) of inclusion probabilities
 
     def mixed(self, other: Self, share: float) -> "Averages":
-        """Average of both, the other one counting for `share`."""
+        """Return the average of both, in which `other` has the weight `share`."""
         pairs = zip(self, other, strict=True)
         return Averages(*((1.0 - share) * a + share * b for a, b in pairs))
 
@@ -63,7 +63,7 @@ class EMSteps(NamedTuple):
 
 
 class KeptRows(NamedTuple):
-    """A uniform sample of the rows of all batches: those of the least random keys."""
+    """A uniform sample of the rows of all batches: those with the smallest random keys."""
 
     X: Array  # (n, D)
     weights: Array
@@ -84,14 +84,14 @@ class Stepwise(NamedTuple):
     """The state of EM on batches."""
 
     origin: Array  # (D,)
-    centred: bool  # whether the mean is other than zero
+    centred: bool  # whether the model has a mean
     state: Any  # its shift is about `middle`
     averages: Averages  # over all rows
-    fitted: Averages  # over the rows of the previous fit, none of which are kept
+    fitted: Averages  # over the rows of the previous fit, which are not kept
     kept: KeptRows
     mass: float  # mass of all rows
     fitted_mass: float
-    revised: float = 0.0  # mass when EM last went over the kept rows
+    revised: float = 0.0  # mass when EM last ran on the kept rows
 
     @property
     def middle(self) -> Array | None:
@@ -101,7 +101,7 @@ class Stepwise(NamedTuple):
         return (self.origin + self.averages.mean).astype(self.kept.X.dtype)
 
     def next(self, rows: Rows, em: EMSteps, most: int) -> tuple[float, "Stepwise"]:
-        """Log-likelihood (total) of a batch before learning from it, and the state after."""
+        """Return a batch's total log-likelihood before learning from it, and the state after."""
         value, averages = self._expected(rows, total_of(rows), em)
         at = self._replace(mass=self.mass + rows.mass, kept=self.kept.joined(rows, most))
         at = at._maximised(self.averages.mixed(averages, rows.mass / at.mass), em)
@@ -148,7 +148,7 @@ def total_of(rows: Rows) -> Array:
 
 
 class _WithBatches:
-    """A method that is missing, with a reason, for models that cannot learn in batches."""
+    """A method that is missing, with a reason, from models that cannot learn in batches."""
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = whole_or_not(method)
@@ -200,7 +200,7 @@ class InBatches(Estimator):
     warm_start: bool = False
 
     def _first_step(self) -> Stepwise:
-        """Start from the sums of the last fit or, if it kept none, from moments of the model."""
+        """Start from the sums of the last fit or, without them, from moments of the model."""
         W, last = self.components_.astype(np.float64), self.__dict__.get("_last_fit")
         mass = last.mass if last else float(KEPT_ROWS_PER_COMPONENT * len(W))  # if restored
         if last is None or last.sums is None:
@@ -237,11 +237,11 @@ class InBatches(Estimator):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Update the fit with one more batch of rows (N, D), by incremental EM.
 
-        The first batch is fitted as by `fit`. A fit counts for its rows, a model from a file for
-        400 per component. Components keep their order and signs. The estimator keeps a uniform
-        sample of all rows (not in files): 2,500, or 400 per component if that is more, at most
-        64 MB. `log_likelihoods_` has the total of each batch before the update, and `scale_` is the
-        root of E[(x z)^2] over the rows that use a component.
+        The first batch is fitted as by `fit`. A fit has the weight of its rows, a model from a file
+        that of 400 rows per component. Components keep their order and signs. The estimator keeps a
+        uniform sample of all rows (not in files): 2,500 or, if that is more, 400 per component, at
+        most 64 MB. `log_likelihoods_` has the total of each batch before the update, and `scale_`
+        the root of E[(x z)^2] over the rows that use a component.
         """
         del y
         begun = hasattr(self, "components_")

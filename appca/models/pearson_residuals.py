@@ -14,22 +14,22 @@ from appca.models.rows import ShiftedSparse, is_sparse, refuse_stored, sparse_ro
 
 
 class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Pearson residuals: how far counts are from the expected counts, in standard deviations.
+    """Pearson residuals: deviations of counts from expected counts, in standard deviations.
 
-    (x - mu) / sqrt(mu + mu^2 / theta), with mu the sum of the row times the share of the feature
-    in all counts, clipped to -clip and clip. These are the residuals of
+    (x - mu) / sqrt(mu + mu^2 / theta), clipped to -clip and clip, where mu is the sum of the row
+    times the share of the feature in all counts. These are the residuals of
     `scanpy.experimental.pp.normalize_pearson_residuals`, whose defaults are theta=100 and
     clip="sqrt".
 
-    Poisson residuals without clipping (the default) of sparse counts are a sparse matrix minus one
-    of rank one. Other residuals are dense, with 8 N D bytes (4 in float32).
+    For sparse counts, Poisson residuals without clipping (the default) are a sparse matrix minus a
+    matrix of rank one. Other residuals are dense, with 8 N D bytes (4 N D in float32).
 
     Parameters
     ----------
     theta : float
         Overdispersion of the negative binomial; infinite for Poisson counts.
     clip : float or "sqrt"
-        Largest absolute residual; "sqrt" for the root of the number of rows of the fit.
+        Maximum absolute residual; "sqrt" means the square root of the number of fitted rows.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the shares of features from counts X (N, D), an array or a sparse matrix.
 
-        Raises ValueError for negative counts, all zero, or theta or clip that are not positive.
+        Raises ValueError if counts are negative or all zero, or theta or clip is not positive.
         """
         del y
         if not (self.clip == "sqrt" or self.clip > 0) or not self.theta > 0:

@@ -4,17 +4,17 @@ Subsets of exactly L components under weights exp(a), or of any size l with prob
 
     p(y) / p(y | no component) = e_L(exp a) / C(K, L)    or    sum_l rho_l e_l(exp a) / C(K, l)
 
-For few components, a small L, or any size, from a table relative to the L-th largest logit c (0 for
-any size): a component above c counts 1 if in and exp(c - a) if not, others exp(a - c) and 1
-(docs/mathematics.md, 1.1e). Callers keep probabilities of sizes above a small number.
+For few components, a small L, or any size, a table relative to the L-th largest logit c (0 for any
+size) gives the sums. A component above c counts 1 if inside and exp(c - a) if not, others count
+exp(a - c) and 1 (docs/mathematics.md, 1.1e). Callers keep probabilities of sizes above a minimum.
 
-Else from a discrete Fourier transform of M points, O(K) a row (1.1f, 1.1g): with B_k ~
+Otherwise, a discrete Fourier transform of M points does, in O(K) per row (1.1f, 1.1g): with B_k ~
 Bernoulli(p_k), p_k = 1 / (1 + exp(-a_k - t)), at the tilt t where their mean sum is about L,
 
     e_L(exp a) = exp(-t L) prod_k (1 + exp(a_k + t)) P(B_1 + ... + B_K = L),
     r_k = p_k / P 1/M sum_m prod_{j != k} (1 - p_j + p_j exp(i theta_m)) exp(-i (L - 1) theta_m).
 
-Errors are some roundings of 1. A subset is drawn as B given that the sum is L, by rejection.
+Errors are a few roundings of 1. A subset is drawn as B given that its sum is L, by rejection.
 """
 
 import math
@@ -32,13 +32,13 @@ from appca.models.settings import LARGEST_FOR_COLUMNS
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-TABLE_FLOATS, LEAST_ROWS = 2**18, 64  # size, in the cache, and rows of the tables of a block
-MOST_ENTRIES = 256  # size of a row's table, up to which it costs less than points
-LEAST_WEIGHT = 1e-50  # products of smaller ones would be denormal, which is slow
+TABLE_FLOATS, LEAST_ROWS = 2**18, 64  # size of a block's tables, to fit the cache; minimum of rows
+MOST_ENTRIES = 256  # maximum size of a row's table that costs less than Fourier points
+LEAST_WEIGHT = 1e-50  # products of smaller weights would be denormal, which is slow
 
 
 def inclusion(logits: ArrayLike, n_active: int, wanted: bool = True) -> tuple[Floats, Floats]:
-    """Log of the polynomial e_L(exp a) (N,) and inclusion (N, K) of logits (N, K).
+    """Return the log of the polynomial e_L(exp a) (N,) and inclusion (N, K) for logits (N, K).
 
     r_k = exp(a_k) e_{L-1}(exp a without k) / e_L(exp a), if `wanted`; each row sums to L.
     """
@@ -110,7 +110,7 @@ class SubsetTable:
     """Sums over subsets of at most J components of some rows, relative to a level."""
 
     def __init__(self, logits: Array, n_active: int | None = None, *, kept: bool = True) -> None:
-        """Fill the table (K + 1, J + 1, n) of logits (n, K), about the L-th largest, given L."""
+        """Fill the table (K + 1, J + 1, n) of logits (n, K), relative to the L-th largest."""
         a = np.array(logits.T, dtype=np.float64, order="C")  # operations run over rows
         (K, n), J = a.shape, len(a) if n_active is None else n_active
         self.base = np.zeros(n)
@@ -150,11 +150,11 @@ class SubsetTable:
         return self.base + np.log(total), r.T, (sizes / total).T
 
     def walk(self, size: NDArray[np.intp], uniforms: Floats) -> Mask:
-        """Draw members (n, K) of subsets of sizes (n,), from the last component on."""
+        """Draw members (n, K) of subsets of sizes (n,), starting at the last component."""
         K, n = self.into.shape
         chosen, left, rows = np.zeros((n, K), dtype=bool), size, np.arange(n)
         for k in range(K - 1, -1, -1):
-            with_k = self.into[k] * self.sums[k, left - 1, rows]  # not read if none is left
+            with_k = self.into[k] * self.sums[k, left - 1, rows]  # not read if none remain
             member = (left > 0) & (uniforms[:, k] * self.sums[k + 1, left, rows] < with_k)
             chosen[:, k] = member
             left = left - member
@@ -162,12 +162,12 @@ class SubsetTable:
 
 
 def log_binomial(n: int, k: int) -> float:
-    """Log of the number of k-subsets of n things."""
+    """Return the log of the number of k-subsets of n items."""
     return math.log(math.comb(n, k))
 
 
 def log_counts(n_components: int) -> Floats:
-    """Return the logs (K + 1,) of the numbers C(K, l) of subsets of each size."""
+    """Return the logs (K + 1,) of the numbers C(K, l) of subsets by size."""
     sizes = np.arange(n_components + 1)
     return np.asarray(gammaln(n_components + 1) - gammaln(sizes + 1) - gammaln(sizes[::-1] + 1))
 
@@ -204,18 +204,18 @@ def best(logits: Floats, sizes: int | Floats) -> tuple[Mask, Floats]:
 
 
 def log_weight(logits: Floats, chosen: Mask, sizes: int | Floats) -> Floats:
-    """Log weight (N,) of a subset (N, K) bool of each row, its prior probability included."""
+    """Return the log weight (N,) of each row's subset (N, K) bool, including its prior."""
     K, weight = logits.shape[1], np.where(chosen, logits, 0.0).sum(axis=1)
     if isinstance(sizes, int):
         return np.asarray(weight - log_binomial(K, sizes))
     return np.asarray(weight + (np.log(sizes) - log_counts(K))[chosen.sum(axis=1)])
 
 
-FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certain
+FARTHEST = 115.0  # distance in nats from the L-th largest logit at which inclusion is certain
 MOST_STEPS = 60
 ROUNDING = 37.0  # exp(-37) is below the rounding of 1
-AT_ONCE = 512  # factors of at least a half whose product does not underflow
-LANES, MOST_NUMBERS = 64, 2**15  # rows side by side, and their logits
+AT_ONCE = 512  # number of factors >= 1/2 whose product does not underflow
+LANES, MOST_NUMBERS = 64, 2**15  # number of rows side by side, and of their logits
 
 
 def by_points(a: Array, n_active: int, wanted: bool = True) -> tuple[Array, Array]:

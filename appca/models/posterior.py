@@ -39,11 +39,11 @@ class Description(NamedTuple):
     error : ndarray, shape (N,)
         Mean squared residual per feature, |y - mean - W scores|^2 / D, of the reconstruction.
     log_likelihood, standard_error : ndarray, shape (N,)
-        Nats, and their standard error if sums over supports are estimated, else 0.
+        In nats; the standard error is 0 unless sums over supports are estimated.
     method : str
         How the sums over supports were computed.
     row_scales : ndarray, shape (N,), or None
-        Scale of each row given the published draw, if scales are learned.
+        Scale of each row given the published draw; None unless scales are learned.
     """
 
     scores: Array
@@ -104,7 +104,7 @@ class PosteriorOfDraw(Posterior):
 
     components: Array  # (K, D)
     mean: Array  # (D,)
-    noise: Any  # variance, or that of each feature (D,)
+    noise: Any  # variance, or variances of the features (D,)
     latent: Array  # (K,)
 
     # terms of a sum over supports, which determine the cost of a draw
@@ -116,7 +116,7 @@ class PosteriorOfDraw(Posterior):
     sample: ClassVar[Any]  # (rng, n) -> rows (n, D) and the components (n, K) bool that they use
 
     def rows_with(self, rng: Generator, Z: Array, root: Any = 1.0) -> Array:
-        """Draw rows (n, D) that use components Z (n, K), by the root of their scales (n, 1)."""
+        """Draw rows (n, D) that use components Z (n, K), given the roots of their scales (n, 1)."""
         rows: Array = (rng.standard_normal(Z.shape) * np.sqrt(self.latent) * Z) @ self.components
         rows += rng.standard_normal(rows.shape) * np.sqrt(self.noise)
         rows *= root
@@ -222,7 +222,7 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._by_blocks(X, answer)
 
     def supports(self, X: Array, support: str) -> Array:
-        del support  # the components of largest posterior inclusion are the MAP support
+        del support  # the components with the largest inclusion are the MAP support
         return self._by_blocks(X, self.chosen)
 
     def summary(self, X: Array) -> RowSummary:
@@ -373,12 +373,12 @@ def state_of(fitted: SubspacePosterior, rows: Observations, settings: EMSettings
 
 DRAW_SEEDS = 2**32  # offset between the seeds of successive draws
 CHEAPER = 8.0  # factor by which a support costs less when all are enumerated
-FEWER_PATHS = 4  # factor by which a draw has fewer importance paths
+FEWER_PATHS = 4  # factor by which queries use fewer importance paths per draw
 
 
 @dataclass(eq=False)
 class SupportPosterior(PosteriorOfDraw):
-    """Posterior for any W; `supports_of` takes supports from float64 projections."""
+    """Posterior for any W; `supports_of` computes supports from float64 projections."""
 
     n_paths: int  # importance paths per row
     stream: int  # stream of random numbers for the paths, one per draw
@@ -487,7 +487,7 @@ def publish(
 def publish_factors(
     model: Any, rows: Rows, state: Any, second: Array, members: Any = None, **how: Any
 ) -> Array:
-    """Publish with the scale of scores, given the supports `members` (N, L) or the best ones."""
+    """Publish with the scale of scores, given supports `members` (N, L) or the best supports."""
     order = publish(model, rows, state, second, **how)
     seen = model._posterior().supports_of(rows.X)
     Z = seen.best()[0] if members is None else supports.indicators(members, len(order))[:, order]

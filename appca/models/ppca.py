@@ -11,11 +11,11 @@ TOL = SubspaceModel.tol
 
 @dataclass(eq=False, repr=False)
 class PPCA(SubspaceModel):
-    """Probabilistic PCA: y = W x + mu + e, every component active in every row.
+    """Probabilistic PCA, y = W x + mu + e, in which every row uses every component.
 
-    The maximum of the likelihood in closed form; with missing entries (NaN) by exact EM. The noise
-    variance is the mean of all D - q discarded eigenvalues, zeros included with fewer rows than
-    features; scikit-learn's `PCA` averages only min(N, D) - q.
+    The likelihood is maximized in closed form or, with missing entries (NaN), by exact EM. The
+    noise variance is the mean of all D - q discarded eigenvalues, including zeros if N < D;
+    scikit-learn's `PCA` averages only min(N, D) - q.
 
     Parameters
     ----------
@@ -24,24 +24,24 @@ class PPCA(SubspaceModel):
     whiten : bool
         Divide scores by their root mean square over the training rows.
     random_state : int, Generator, RandomState or None
-        For `sample`, and for the start of an iterative eigensolver beyond 3,000 rows and features.
+        Seed of `sample`, and of an iterative eigensolver's start above 3,000 rows and features.
     callback : callable or None
-        Called with a `Progress` once an iteration. StopIteration ends the fit and keeps its state;
-        any other exception leaves the estimator as it was.
+        Called with a `Progress` in each iteration. StopIteration ends the fit and keeps its state;
+        any other exception leaves the estimator unchanged.
     verbose : bool or int
         Print a line for each iteration.
 
     Attributes
     ----------
-    components_ : (K, D) orthonormal rows, by descending variance, largest entry positive.
-    mean_ : (D,) sample mean; with missing entries learned.
+    components_ : (K, D) orthonormal rows, by decreasing variance, with the largest entry positive.
+    mean_ : (D,) sample mean; learned if entries are missing.
     noise_variance_ : float, sigma2.
-    latent_variance_ : (K,) eigenvalues less the noise variance.
+    latent_variance_ : (K,) eigenvalues minus the noise variance.
     explained_variance_ : (K,) mean square of the latent coordinate.
     scale_ : (K,) root mean square of the training scores.
-    log_likelihoods_ : (1,) total log-likelihood of the training rows, nats; with missing entries
-        (n_iter_,) that of the observed ones, after each iteration.
-    n_iter_, stop_reason_ : 1 and "closed form"; with missing entries as EM went.
+    log_likelihoods_ : (1,) total log-likelihood of the training rows, in nats; with missing
+        entries, (n_iter_,) that of the observed entries after each iteration.
+    n_iter_, stop_reason_ : 1 and "closed form"; with missing entries, those of EM.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from appca.models.rows import is_sparse, refuse_stored, sparse_rows
 
 
 def _asked(inner: Any) -> Any:
-    """Return a query about rows in units of the data, available where the model has it."""
+    """Return a query about rows in units of the data, available if the model has it."""
     name = inner.__name__
 
     def query(self: "Preprocessed", X: Any, *more: Any, **how: Any) -> Any:
@@ -29,10 +29,10 @@ def _asked(inner: Any) -> Any:
 
 
 class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A model of `appca` that prepares, divides, centres, scales or reduces its rows first.
+    """A model of `appca` that first prepares, divides, centres, scales or reduces its rows.
 
-    `appca.load_model` returns it for files of the command line and of the app. Rows go in and come
-    out in units of the data. Log-likelihoods and errors are those of the preprocessed rows, as the
+    `appca.load_model` returns it for files of the command line and the app. Input and output rows
+    are in units of the data. Log-likelihoods and errors are those of the preprocessed rows, as the
     command line and the app show them.
 
     Parameters
@@ -99,7 +99,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._transformed(X, *([times] if steady else []))
 
     def transform(self, X: Any, support: str = "auto") -> Array:
-        """Scores (N, K), zero where a component is not used; after sampling averages over draws."""
+        """Return scores (N, K), zero for unused components; after sampling, averages over draws."""
         rows = self.prepared(X)
         return np.asarray(self.estimator_.transform(rows, support))
 
@@ -117,7 +117,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(lambda self: hasattr(self.estimator, "impute"))  # type: ignore[untyped-decorator]
     def impute(self, X: Any) -> Array:
-        """Copy of X (N, D) with the posterior mean of each missing entry (NaN) in its place."""
+        """Impute each missing entry (NaN) in a copy of X (N, D) by its posterior mean."""
         rows = self.prepared(X)
         filled = self.preprocessing_.inverse_transform(self.estimator_.impute(rows))
         X = self._checked(X, reset=False)

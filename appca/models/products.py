@@ -1,7 +1,7 @@
 """Products of rows with a few columns, in float64 or compiled, or with the same bits for each row.
 
-A chain takes its residual as a difference of sums, all of them in float64, tile by tile. The bits
-of a row depend on it alone (`numeric_kernels`), because importance sampling follows every bit.
+A chain computes its residual as a difference of float64 sums, tile by tile. The bits of a row
+depend only on this row (`numeric_kernels`), because importance sampling depends on every bit.
 """
 
 from collections import deque
@@ -18,14 +18,14 @@ TILE_BYTES, MOST_COLUMNS = 2**19, 1024  # tiles of 1 MB and more are slower by a
 
 
 class ChainData(NamedTuple):
-    """The rows y_n about their origin, and their sums."""
+    """The rows y_n relative to their origin, and their sums."""
 
     rows: Rows
     total: Array  # (D,)
     squares: float  # sum of squares of all entries
     mass: float  # number of rows, each counted by its weight
     each: Array  # (N,) |y_n|^2
-    grid: Array | None = None  # (J,) scales that rows may have, where these or sizes are learned
+    grid: Array | None = None  # (J,) possible scales of rows, if scales or sizes are learned
 
     @property
     def size(self) -> int:
@@ -38,7 +38,7 @@ class ChainData(NamedTuple):
 
 
 def data_of(rows: Rows, grid: Array | None = None) -> ChainData:
-    """Sum up the rows once; the origin should be near their mean, or the sums lose digits."""
+    """Sum the rows once; unless the origin is near their mean, sums lose digits."""
 
     def summed(block: Block) -> tuple[Array, Array]:
         sums, squares = np.zeros(rows.d), np.zeros(len(block.X))
@@ -84,7 +84,7 @@ def _precise(rows: Rows) -> Rows:
 
 
 def _tiles(block: Block, most_columns: int = MOST_COLUMNS) -> Iterator[tuple[slice, slice, Array]]:
-    """Yield rows, columns and centred float64 numbers of tiles, each in place of the one before."""
+    """Yield rows, columns and centred float64 numbers of tiles; each tile overwrites the last."""
     n, d = block.X.shape
     width = min(d, most_columns)
     height = min(max(1, TILE_BYTES // (width * np.dtype(np.float64).itemsize)), n)
@@ -104,7 +104,7 @@ KERNEL: tuple[Literal["C"], Literal["W"]] = ("C", "W")  # kernels are compiled f
 
 
 class Projections(NamedTuple):
-    """Float64 projections of rows about their origin."""
+    """Float64 projections of rows relative to their origin."""
 
     products: Array  # (N, K)
     squares: Array  # (N,) |y - origin|^2
@@ -151,7 +151,7 @@ def mean_squares(rows: Rows, H: Array, C: Array) -> Array:
 
 
 class ThinProducts:
-    """Products of a few rows of X with a few directions (d, K), compiled where that is faster."""
+    """Products of a few rows of X with a few directions (d, K), compiled if that is faster."""
 
     def __init__(self, directions: Array, scale: Array | None, X: Array) -> None:
         from appca.models import numeric_kernels as kernels

@@ -1,4 +1,4 @@
-"""Rows about an origin, in memory, visited in blocks."""
+"""Rows relative to an origin, in memory, visited in blocks."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from appca.models.numerics import Array
 from appca.models.threads import in_order
 
-DENSE_PRODUCTS = 0.1  # filled fraction from which X'X is cheaper from dense blocks, as measured
+DENSE_PRODUCTS = 0.1  # filled fraction from which dense blocks make X'X cheaper, as measured
 DENSE_ROWS, DENSE_COLUMNS = 1024, 512  # size of a dense block
-CANCELLED = 1e-6  # squared length over the sums it is a difference of: six digits are lost
-NEGLIGIBLE = 1e-30  # share of the largest number: below rounding, and perhaps subnormal
+CANCELLED = 1e-6  # ratio of a squared length to its minuend at which six digits are lost
+NEGLIGIBLE = 1e-30  # share of the largest number that is below rounding, and perhaps subnormal
 
 
 def narrowed(S: Array, dtype: Any) -> Array:
-    """S in the dtype of its rows; negligible numbers become 0, as subnormal products are slow."""
+    """Return S in the dtype of its rows, without negligible numbers, whose products are slow."""
     dtype = np.dtype(dtype)
     if dtype.itemsize >= S.itemsize:
         return S.astype(dtype, copy=False)
@@ -39,13 +39,13 @@ def least_kept(largest: float, dtype: Any) -> float:
 
 
 class ShiftedSparse:
-    """Rows x_n - left_n right, with sparse x_n and of low rank, as centred rows are.
+    """Sparse rows x_n minus rows of low rank, x_n - left_n right, such as centred rows.
 
-    EM reads rows only in products and squared lengths, which are taken in float64 of both parts.
+    EM uses rows only in products and squared lengths, computed in float64 from both parts.
     """
 
     ndim = 2
-    __array_priority__ = 1000.0  # a product of an array with these rows is taken here
+    __array_priority__ = 1000.0  # this class computes products of arrays with these rows
 
     def __init__(self, values: Any, left: Array | None = None, right: Array | None = None) -> None:
         self.values, self.shape = values, (int(values.shape[0]), int(values.shape[1]))
@@ -64,7 +64,7 @@ class ShiftedSparse:
 
     @property
     def filled(self) -> float:
-        """Share of the entries that are stored."""
+        """Share of entries that are stored."""
         return float(self.values.nnz / max(1, self.shape[0] * self.shape[1]))
 
     def __len__(self) -> int:
@@ -186,7 +186,7 @@ def refuse_stored(values: Array) -> None:
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse matrix of SciPy, or one less a matrix of low rank."""
+    """Whether X is a sparse matrix of SciPy, perhaps minus a matrix of low rank."""
     return isinstance(X, ShiftedSparse) or bool(scipy.sparse.issparse(X))
 
 
@@ -197,7 +197,7 @@ def dense(X: Any) -> Array:
 
 
 def stored_width(X: Any) -> int:
-    """Numbers of a dense row that takes as much memory as a row of X."""
+    """Return the length of a dense row that takes as much memory as a row of X."""
     if isinstance(X, ShiftedSparse):
         return 1 + int(2 * X.filled * X.shape[1])  # each with its column
     return int(X.shape[1])
@@ -216,23 +216,23 @@ R = TypeVar("R")
 BLOCK_BYTES = 2**24
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
 CACHE_BYTES = 2**20  # size of a tile of rows
-SUMMED_ROWS = 32  # rows summed in their own dtype
-MIN_SHARED_ROWS = 4096  # fewer are not worth a second thread
-MIN_SHARED_BYTES = 2**21  # size of a block: a thread takes as long to wake as for a smaller one
-# Length of the origin, in those of a typical row about it, up to which its products are subtracted
-# instead of itself: that saves a copy and costs at most one more decimal digit.
+SUMMED_ROWS = 32  # number of rows summed in their own dtype
+MIN_SHARED_ROWS = 4096  # minimum number of rows that is worth a second thread
+MIN_SHARED_BYTES = 2**21  # minimum size of a block, which takes as long as a thread takes to wake
+# Maximum length of the origin, relative to that of a typical centred row, at which its products are
+# subtracted instead of itself; this saves a copy and costs at most one more decimal digit.
 NEAR = 10.0
 
 
 class Rows(NamedTuple):
-    """N observations y_n as stored numbers about an origin; a sparse X is a `ShiftedSparse`."""
+    """N observations y_n, stored relative to an origin; a sparse X is a `ShiftedSparse`."""
 
-    X: Array  # (N, d) the data itself, or its coordinates in d orthonormal directions
-    origin: Array | None  # (d,) subtracted on the fly; None where X is already about its origin
+    X: Array  # (N, d) the data themselves, or their coordinates in d orthonormal directions
+    origin: Array | None  # (d,) subtracted on the fly; None if it is already subtracted from X
     squares: Array  # (N,) float64, |y_n - origin|^2 over all D features
     n_features: int  # D, at least d
     careful: bool = False  # whether to subtract the origin before products, not after
-    weights: Array | None = None  # (N,) above 0: how often each row counts; None: once
+    weights: Array | None = None  # (N,) positive weights of rows; None if all are 1
 
     @property
     def n(self) -> int:
@@ -260,7 +260,7 @@ class Rows(NamedTuple):
         return float(self.squares.sum() if self.weights is None else self.weights @ self.squares)
 
     def weighted(self, S: Array) -> Array:
-        """Numbers S (N, ...) of the rows times their weights."""
+        """Return S (N, ...) times the weights of the rows."""
         return _weighted(S, self.weights)
 
     def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
@@ -281,13 +281,13 @@ class Rows(NamedTuple):
         return reduce(added, self.over(work), start)
 
     def take(self, which: NDArray[np.intp]) -> Array:
-        """Rows by their numbers."""
+        """Return rows by index."""
         taken: Array = self.X[which]
         return taken
 
 
 class Block(NamedTuple):
-    """Some rows; products with them are products with the rows about the origin."""
+    """Some rows; products with them are products with the rows minus the origin."""
 
     part: slice
     X: Array  # (n, d)
@@ -295,7 +295,7 @@ class Block(NamedTuple):
     weights: Array | None = None  # (n,)
 
     def weighted(self, S: Array) -> Array:
-        """Numbers S (n, ...) of these rows times their weights."""
+        """Return S (n, ...) times the weights of these rows."""
         return _weighted(S, self.weights)
 
     def centred(self) -> Array:
@@ -309,7 +309,7 @@ class Block(NamedTuple):
 
     def transposed_times(self, S: Array) -> Array:
         """Sum of (y - origin) s', (d, K), in float64."""
-        # Taken the other way round, as X'S, it is a third slower.
+        # Computed in the other order, as X'S, it is a third slower.
         A: Array = (narrowed(S.T, self.X.dtype) @ self.X).T.astype(np.float64)
         return A if self.origin is None else A - np.outer(self.origin, S.sum(axis=0))
 
@@ -319,7 +319,7 @@ def _weighted(S: Array, weights: Array | None) -> Array:
 
 
 def added(a: R, b: R) -> R:
-    """Add numbers, arrays, or tuples of them, also named tuples, element by element."""
+    """Add numbers, arrays, or (named) tuples of them, element by element."""
     if not isinstance(a, tuple):
         return cast(R, a + b)  # type: ignore[operator]
     parts = map(added, a, cast(tuple[Any, ...], b))
@@ -346,7 +346,7 @@ def centre_of(X: Array, weights: Array | None = None) -> Array:
 
 
 def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
-    """Yield a few rows about an origin at a time, each in the memory of those before."""
+    """Yield a few rows minus an origin at a time, overwriting the previous rows."""
     size = tile_rows(X)
     place = np.empty((0 if origin is None else size, X.shape[1]), X.dtype)
     for start in range(0, len(X), size):
@@ -358,13 +358,13 @@ def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
 
 
 def tile_rows(X: Array) -> int:
-    """Most rows of a tile."""
+    """Return the maximum number of rows in a tile."""
     return int(max(1, min(CACHE_BYTES // (X.shape[1] * X.itemsize), len(X))))
 
 
 def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
-    """Distinct rows of X (N, d), in any order, and how often each counts."""
-    plain = np.ascontiguousarray(X + X.dtype.type(0.0))  # there is one zero
+    """Return the distinct rows of X (N, d), in any order, and their counts."""
+    plain = np.ascontiguousarray(X + X.dtype.type(0.0))  # converts -0.0 to 0.0
     lines = plain.view(np.dtype((np.void, plain.shape[1] * plain.itemsize))).ravel()
     _, first, number = np.unique(lines, return_index=True, return_inverse=True)
     counts = np.bincount(number, weights)
@@ -372,7 +372,7 @@ def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
 
 
 def block_parts(X: Any, itemsize: int) -> list[slice]:
-    """Cut rows into blocks, an even number of them if a second core pays off."""
+    """Split rows into blocks, an even number of them if a second core pays off."""
     n, most = len(X), BLOCK_BYTES // (stored_width(X) * itemsize)
     count = -(-n // min(max(most, MIN_BLOCK_ROWS), MAX_BLOCK_ROWS))
     count += count % 2 if n >= 2 * MIN_SHARED_ROWS else 0
@@ -386,7 +386,7 @@ def is_far(origin: Array | None, mean_square: float) -> bool:
 
 
 def about(X: Array, origin: Array | None, weights: Array | None = None) -> Rows:
-    """Take X (N, D) about an origin without copying it; costs one pass for the squared norms."""
+    """Return X (N, D) relative to an origin without a copy; one pass computes squared norms."""
     rows = Rows(X, origin, np.empty(0), X.shape[1], weights=weights)
     squares = np.concatenate(list(rows.over(_squares)))
     rows = rows._replace(squares=squares)
@@ -405,7 +405,7 @@ def _squares(block: Block) -> Array:
 
 @dataclass(frozen=True)
 class Parts:
-    """N observations that are never in memory all at once; each counts once."""
+    """N observations with weight 1 that are never all in memory."""
 
     n: int
     d: int
@@ -426,14 +426,14 @@ class Parts:
         return self.d
 
     over: ClassVar[Any]  # work -> an iterator of work(block), for blocks of all rows in order
-    take: ClassVar[Any]  # numbers of rows, ascending -> these rows
+    take: ClassVar[Any]  # ascending row indices -> these rows
 
     def summed(self, work: Callable[[Block], R], start: R) -> R:
         """Return `start` plus work(block) of all blocks, in order."""
         return reduce(added, self.over(work), start)
 
     def pieces(self, values: Any, first: int) -> list[Callable[[], Block]]:
-        """Cut values, the rows from number `first` on, into blocks for all cores."""
+        """Split values, the rows from index `first` on, into blocks for all cores."""
 
         def block(part: slice) -> Block:
             X = values[part].astype(self.dtype, copy=False)
@@ -443,12 +443,12 @@ class Parts:
         return [partial(block, part) for part in block_parts(values, self.dtype.itemsize)]
 
     def looked_at(self) -> Self:
-        """Sum up the squares in one pass."""
+        """Sum the squares in one pass."""
         square = self.summed(lambda block: float(squared_lengths(block.X).sum()), 0.0)
         return replace(self, total=square, careful=is_far(self.origin, square / self.n))
 
 
-Observations = Rows | Parts  # sums over blocks of rows, wherever these are
+Observations = Rows | Parts  # rows in memory or elsewhere, summed in blocks
 
 
 def project(rows: Observations, W: Array) -> Array:
@@ -466,7 +466,7 @@ def outer_sum(rows: Observations, S: Array) -> Array:
 
 
 def is_incomplete(X: Any) -> bool:
-    """Whether an entry is missing; free of temporaries where none is."""
+    """Whether an entry is missing; makes no temporary arrays if none is."""
     if is_sparse(X):  # sparse rows with NaN are refused
         return False
     with np.errstate(over="ignore", invalid="ignore"):

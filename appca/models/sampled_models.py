@@ -26,8 +26,8 @@ from appca.models.settings import OVERDISPERSED
 from appca.models.stiefel import principal
 from appca.models.threads import single_threaded_blas
 
-ACTIVE = 0.5  # a score this large, in root mean squares of its column, starts as active
-LEAST_NOISE = 0.01  # share of the mean feature variance, where W spans the data
+ACTIVE = 0.5  # minimum of scores that start as active, in root mean squares of their column
+LEAST_NOISE = 0.01  # minimum share of the mean feature variance, if W spans the data
 
 SHARED = {  # paragraphs in the documentation of several models, by their marks
     "sparse": """init : {"ica", "pca", "random"}
@@ -173,7 +173,7 @@ class FreeModel(Queries):
 
     @property
     def n_components_in_use_(self) -> int:
-        """Number of components that at least 5% of rows use, most frequent over draws."""
+        """The most frequent number, over draws, of components that at least 5% of rows use."""
         return int(np.bincount(self._numbers(IN_USE).ravel()).argmax())
 
     def n_components_band(self, level: float = 0.9, share: float = 0.0) -> tuple[int, int]:
@@ -197,7 +197,7 @@ class SparseFA(FreeModel):
     loading_scale: float = 0.01
 
     def _first(self, rng: Generator, rows: Rows, far: bool) -> GibbsState:
-        """Start as `init` says; large scores start as active, further directions as unused."""
+        """Start from `init`, with large scores as active and further directions as unused."""
         (N, D), K = rows.X.shape, self.max_components
         q = min(K, N - 1, D)
         begin = NAMED["random rotation" if far or self.init == "random" else self.init]
@@ -225,7 +225,7 @@ class FiniteSparseFA(SparseFA):
     Parameters
     ----------
     max_components : int
-        Number K of factors of the model; those that no row uses are not published.
+        Number K of factors of the model; factors that no row uses are not published.
     [sparse]
     [common]
     """
@@ -249,7 +249,7 @@ class InfiniteSparseFA(SparseFA):
     Parameters
     ----------
     max_components : int
-        Largest number of factors: the process is conditioned on having no more.
+        Maximum number of factors, on which the process is conditioned.
     [sparse]
     [common]
     """
@@ -274,13 +274,13 @@ class NonparametricPPCA(FreeModel):
     Parameters
     ----------
     max_components : int
-        Most components; never more than D or N - 1 of them.
+        Maximum number of components; D and N - 1 are further limits.
     prior : {"ibp", "beta-bernoulli"}
         The Indian buffet process, or pi_k ~ Beta(alpha / max_components, 1) for each column.
     latent_variance : "shared" or float
-        tau2 of all components: learned, or fixed in the data's unit squared.
+        tau2 of all components, learned, or fixed in squared data units.
     latent_shape, latent_scale : float
-        The prior of tau2, as that of sigma2, where it is not fixed by `latent_variance`.
+        The prior of tau2, like that of sigma2, unless `latent_variance` fixes it.
     [common]
     """
 
@@ -296,7 +296,7 @@ class NonparametricPPCA(FreeModel):
     latent_scale: float = 0.01
 
     def _first(self, rng: Generator, rows: Rows, far: bool) -> GibbsState:
-        """Start from PPCA, every column used where it pays, or from a random rotation of it."""
+        """Start from PPCA, using columns where they pay off, or from a random rotation of it."""
         K = min(self.max_components, rows.n - 1, rows.n_features)
         lead = principal(rng, rows, K)
         variance = float(rows.squares.mean()) / rows.n_features

@@ -1,12 +1,12 @@
 """Sums over all supports of L components, as derivatives of the logarithm of one sum.
 
-Incomplete rows have a matrix each (`gaps`), those of adaptive factor analysis share one. With
+Incomplete rows have a matrix each (`gaps`); rows of adaptive factor analysis share a matrix. With
 Lam = I + A of `gaps`, or Lam = prior I + A of `slot_kernels`, take M = Lam, b = c and J = L in
 
     F(M, b) = log sum_R exp g(R),    g(R) = -1/2 log|M_RR| + s/2 b_R' inv(M_RR) b_R,    s = 1,
 
-over all sets R of J members. Then E[u z] = dF/db and E[(u z)(u z)'] = -2 dF/dM. Where J = K - L is
-less, R are the components that a support leaves out, M = inv(Lam), b = M c, s = -1, and
+over all sets R of J members. Then E[u z] = dF/db and E[(u z)(u z)'] = -2 dF/dM. If K - L is
+smaller, J = K - L, R are the components outside a support, M = inv(Lam), b = M c, s = -1, and
 
     log sum_S exp f(S) = F + 1/2 (log|M| + b'c),    E[u z] = b + M h,    h = dF/db,
     E[(u z)(u z)'] = M + b b' + b (M h)' + (M h) b' + 2 M (dF/dM) M.
@@ -32,13 +32,13 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Members = NDArray[np.int64]
 
-LANES, MOST_NUMBERS = 64, 2**18  # most rows that are processed together, and their numbers
+LANES, MOST_NUMBERS = 64, 2**18  # maximum number of rows processed together, and of their numbers
 LEAST_ROWS_A_THREAD, MOST_SHARES = 512, 16
-STEEP = 1e4  # condition of Lam from which sums over left-out components lose digits
+STEEP = 1e4  # minimum condition of Lam at which sums over left-out components lose digits
 
 
 class CollapsedModel(NamedTuple):
-    """The parameters of log p(y | S), the scores x integrated out."""
+    """The parameters of log p(y | S), with the scores x integrated out."""
 
     A: Floats  # (K, K) W'W / sigma2
     prior: float  # 1 / tau2, the prior precision of a score
@@ -47,13 +47,13 @@ class CollapsedModel(NamedTuple):
 class SetSums(NamedTuple):
     """The posterior over the supports of n rows. Pairs are the entries k <= l of a matrix."""
 
-    log_sum: Floats  # (n,) log sum over S of exp f(S); of one support alone: its f(S)
+    log_sum: Floats  # (n,) log sum over S of exp f(S), or f(S) of a single support
     value: Floats  # (n,) f of the most probable support
     best: Any  # that support: members (n, L), or (n, K) bool if sizes differ
     inclusion: Floats  # (n, K) p(z_k = 1 | y)
     H: Floats  # (n, K) E[u z]
     second: Floats  # (n, P) pairs of E[(u z)(u z)'], or its weighted sum (K, K) over rows
-    drawn: Any = None  # one drawn from the posterior, as `best`
+    drawn: Any = None  # a support drawn from the posterior, as `best`
 
 
 @cache
@@ -151,7 +151,7 @@ def summed(pairs: Floats, c: Floats, n_active: int) -> SetSums:
     """Sum over all supports of rows c (n, K), with pairs of Lam (n, P), or (1, P) for all rows."""
     K, L, M, b, offset = c.shape[1], n_active, pairs, c, 0.0
     i, j = np.triu_indices(K)
-    left_out = L > K - L  # the sums are over sets of left-out components
+    left_out = L > K - L  # then sums are over sets of left-out components
     if left_out:
         Lam = unfolded(pairs, K)
         inverse: Floats = np.asarray(np.linalg.inv(Lam), np.float64)
@@ -196,7 +196,7 @@ def sums(
         if L > K - L:
             values = np.linalg.eigvalsh(M)
             left_out = L == K or values[-1] <= STEEP * values[0]
-            sets = sets if left_out else sets[::-1]  # in the order of the members
+            sets = sets if left_out else sets[::-1]  # order of the members
     if left_out:
         offset -= 0.5 * float(np.log(values).sum())
         M, how = np.asarray(np.linalg.inv(M), np.float64), (K - L, -1.0)
@@ -228,9 +228,9 @@ def sums(
 
 @cache
 def steps(n_components: int, n_members: int, all_sizes: bool) -> tuple[Members, Members, Mask]:
-    """List the steps (n, 4) of `set_kernels.walk` that weigh all sets, and those that add up.
+    """List the steps (n, 4) of `set_kernels.walk` that weigh all sets, and the steps that add up.
 
-    Third are the sets (2^K, K) of all sizes, as steps come to them, the empty one last.
+    Also returns the sets (2^K, K) of all sizes, in the order of the steps, with the empty set last.
     """
     from appca.models.set_kernels import ADD, ENTER, LEAVE, WEIGH
 

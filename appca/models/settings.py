@@ -1,4 +1,4 @@
-"""The models, the values their settings may have, and defaults, for the whole project."""
+"""The models, the allowed values of their settings, and the defaults."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -12,14 +12,14 @@ from appca.words import InputError, shortened
 
 
 class Rule(NamedTuple):
-    """A condition on one value and the words for it, after "must be"."""
+    """A condition on a value, and the words for it after "must be"."""
 
     holds: Callable[[Any], bool]
     words: str
 
 
 def whole(least: int, most: int | None = None) -> Rule:
-    """Whole numbers from `least` on, up to `most` if it is given."""
+    """Return the rule for whole numbers from `least` to `most`, if given."""
     largest = math.inf if most is None else most
 
     def holds(x: Any) -> bool:
@@ -64,18 +64,18 @@ ARRAY = Rule(
 
 
 def refuse(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
-    """Raise ValueError, one sentence, for the first value that breaks its rule."""
+    """Raise ValueError with a sentence about the first value that breaks its rule."""
     for name, rule in rules.items():
         if not rule.holds(values[name]):
             msg = f"{name} must be {rule.words}; got {values[name]!r:.60}."
             raise ValueError(msg)
 
 
-ENUMERATED = 5000  # supports that are summed in every pass
-MOST_SETS = 12_870  # supports that are summed once, for queries: any L at K = 16
-MOST_COLUMNS = 16  # their 65,536 sets are summed, 0.5 ms per row
-LARGEST_FOR_COLUMNS = 20  # components up to which sums over supports need no compiler
-MOST_COMPONENTS = 100_000  # most components of a run
+ENUMERATED = 5000  # maximum number of supports summed in every pass
+MOST_SETS = 12_870  # maximum number of supports summed once, for queries: any L at K = 16
+MOST_COLUMNS = 16  # maximum K for sums over all 65,536 sets, in 0.5 ms per row
+LARGEST_FOR_COLUMNS = 20  # maximum K for sums over supports without a compiler
+MOST_COMPONENTS = 100_000  # maximum number of components of a run
 _NOISE_PRIOR = {"noise_shape": 1.0, "noise_scale": 0.01}
 SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1, **_NOISE_PRIOR}
 _LATENT_PRIOR = {"latent_shape": 1.0, "latent_scale": 0.01}
@@ -89,37 +89,37 @@ _STARTS_CHOICES = {"chain_starts": ("overdispersed", "init")}
 class Capabilities(NamedTuple):
     """Abilities of a model and their limits; a test compares them with the kernels."""
 
-    uncompiled: int = 0  # most components with which whole rows need no compiler
+    uncompiled: int = 0  # maximum K with which complete rows need no compiler
     beyond_features: bool = False  # K may exceed the number of features
     incomplete: bool = False  # missing cells are integrated out, by EM
-    dask: bool = False  # EM goes through the chunks of a Dask array
-    exact_supports: int | None = None  # most that are summed; more are estimated; None: any number
+    dask: bool = False  # EM processes the chunks of a Dask array
+    exact_supports: int | None = None  # maximum number summed, not estimated; None: any number
     incomplete_supports: int = 0  # the same with missing cells; above it, a lower bound
 
     @property
     def compiled(self) -> bool:
-        """Whether fits and descriptions always need a compiler: then only workers do them."""
+        """Whether fits and descriptions always need a compiler, so that only workers do them."""
         return self.uncompiled == 0
 
     def is_exact(self, n_components: int, n_active: int | None) -> bool:
-        """Whether log-likelihoods of whole rows are exact; `n_active` None where rows differ."""
+        """Whether log-likelihoods of complete rows are exact; `n_active` is None if rows differ."""
         most = self.exact_supports
         return most is None or supports(n_components, n_active) <= most
 
 
 def supports(n_components: int, n_active: int | None) -> int:
-    """Return the number of supports; `n_active` None where rows use any number."""
+    """Return the number of supports; `n_active` is None if rows use any number."""
     return 2**n_components if n_active is None else math.comb(n_components, n_active)
 
 
 class ModelSpec(NamedTuple):
-    """A model a run can name."""
+    """A model that a run can use."""
 
     title: str
     about: str  # one sentence for the app
     estimator: str  # "module:class", imported when a fit begins
     parameters: dict[str, Any]  # every keyword a run records, with its default
-    choices: dict[str, tuple[str, ...]]  # the values of keywords that name one
+    choices: dict[str, tuple[str, ...]]  # the allowed words of keywords
     sampling: dict[str, Any]  # recorded with `parameters` if inference is "gibbs"
     can: Capabilities
 
@@ -217,9 +217,9 @@ VALUES: dict[str, Rule] = {
     "init": ARRAY,
     "random_state": SEED,
 }
-MORE_NAMES = {"w_update": ("sample",)}  # that no page of the app offers
+MORE_NAMES = {"w_update": ("sample",)}  # words that no page of the app offers
 OF_RUNS = dict.fromkeys(("n_components", "max_components", "n_active"), whole(1, MOST_COMPONENTS))
-OF_RUNS["random_state"] = whole(0)  # a run can be repeated
+OF_RUNS["random_state"] = whole(0)  # so that a run can be repeated
 UNRECORDED = {"callback": CALLABLE, "verbose": VERBOSE, "whiten": SWITCH, "warm_start": SWITCH}
 
 
@@ -244,8 +244,8 @@ def refuse_parameters(model: str, parameters: Mapping[str, Any]) -> None:
     refuse({name: rule for name, rule in allowed.items() if name in parameters}, parameters)
 
 
-# Settings that were added after runs had been stored, with their value in those runs: a run with
-# this value keeps its id. The values stay when a default changes.
+# Settings that were added after runs had been stored, with their value in those runs. A run with
+# this value keeps its id. Do not change these values with a default.
 BEFORE: dict[str, Any] = {"chain_starts": "init", "noise": "shared", "row_scale": "none"}
 BEFORE |= dict.fromkeys(("noise_scale", "latent_scale", "loading_scale"), 0.01)
 BEFORE |= dict.fromkeys(("noise_shape", "latent_shape", "loading_shape"), 1.0)
@@ -253,7 +253,7 @@ BEFORE |= dict.fromkeys(("alpha_shape", "alpha_rate"), 1.0)
 
 
 def later(model: object) -> dict[str, Any]:
-    """Return the settings of a model that are younger than its oldest stored runs, see `BEFORE`."""
+    """Return the settings of a model that are newer than its oldest stored runs; see `BEFORE`."""
     if not isinstance(model, str) or model not in MODELS:
         return {}
     spec = MODELS[model]
@@ -270,7 +270,7 @@ def defaults(model: str, inference: object = None) -> dict[str, Any]:
 
 
 def suited(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of a model with those of the parameters that suit it, L at most K."""
+    """Return the defaults of a model, updated by the parameters that suit it, with L <= K."""
     spec = MODELS[model]
 
     def suits(name: str, value: object) -> bool:

@@ -52,11 +52,11 @@ import numpy as np
 from appca.models import numerics
 from appca.models.numeric_kernels import LANES, bare_kernel, exponentials, logarithms, reassociated
 
-LINE = 8  # numbers in a cache line
+LINE = 8  # count of numbers in a cache line
 
 
 class RowState(NamedTuple):
-    """Working arrays of a thread's present row; allocating inside threads crashed numba 0.68."""
+    """Working arrays of a thread's current row; allocating inside threads crashed numba 0.68."""
 
     members: Any  # (L,) int64, the factor in each slot
     candidates: Any  # (K,) int64, the factors in no slot, in the first places
@@ -94,7 +94,7 @@ def row_state(n_factors: int, n_active: int) -> RowState:
 
 
 def lines(*shape: int) -> Any:
-    """Allocate zeros, at least as many as asked along the last axis, which begins a cache line."""
+    """Allocate zeros, perhaps more along the last axis, so that each line begins a cache line."""
     *rest, K = shape
     return numerics.zeros((*rest, (K + LINE - 1) // LINE * LINE))
 
@@ -118,7 +118,7 @@ def cross_products(slots: int, J: int, row_of_A: Any, w: RowState) -> None:
 
 @bare_kernel
 def insert(slot: int, i: int, A: Any, w: RowState) -> float:
-    """Put candidate i into the first empty slot, (5) and (6); give log schur_i."""
+    """Insert candidate i into the first empty slot, (5) and (6); return log schur_i."""
     table, y, K = w.table, w.entering, len(w.candidates)
     J, k, s, t = K - slot, w.candidates[i], w.schur[i], w.resid[i]
     row_of_A = A[k]
@@ -147,7 +147,7 @@ def insert(slot: int, i: int, A: Any, w: RowState) -> float:
 
 @bare_kernel
 def exchange(slot: int, i: int, A: Any, w: RowState) -> float:
-    """Give a slot to candidate i, equation (9); give the change of log|Lam|."""
+    """Assign a slot to candidate i, equation (9); return the change of log|Lam|."""
     L, K, k, d = len(w.members), len(w.candidates), w.candidates[i], 0.0
     J, a, last, table = K - L, w.column, K - 1 - slot, w.table
     x, y, out, into, schur, resid = w.leaving, w.entering, w.out, w.into, w.schur, w.resid
@@ -185,7 +185,7 @@ def exchange(slot: int, i: int, A: Any, w: RowState) -> float:
 
 @bare_kernel
 def increment(resid: float, schur: float, prior: float) -> float:
-    """Give f(S + k) - f(S) = 1/2 resid^2 / schur - 1/2 log(schur / prior), equation (4)."""
+    """Return f(S + k) - f(S) = 1/2 resid^2 / schur - 1/2 log(schur / prior), equation (4)."""
     return float(0.5 * (resid * resid / schur - np.log(schur / prior)))
 
 
@@ -210,7 +210,7 @@ def score_replacements(slot: int, J: int, prior: float, w: RowState) -> None:
 
 @bare_kernel
 def build(members: Any, model: Any, c: Any, w: RowState) -> float:
-    """Fill the slots with given members, greedily if members[0] < 0; give log|Lam / prior|."""
+    """Fill the slots with given members, greedily if members[0] < 0; return log|Lam / prior|."""
     K, prior, log_det = len(c), model.prior, 0.0
     for k in range(K):  # the empty support
         w.candidates[k] = k
@@ -220,7 +220,7 @@ def build(members: Any, model: Any, c: Any, w: RowState) -> float:
         i = K - slot - 1
         if members[0] < 0:
             best = increment(w.resid[i], max(w.schur[i], prior), prior)
-            for j in range(i):  # schur is at least `prior`, but for rounding
+            for j in range(i):  # schur is at least `prior`, except for rounding
                 gain = increment(w.resid[j], max(w.schur[j], prior), prior)
                 if gain > best:
                     i, best = j, gain
@@ -234,7 +234,7 @@ def build(members: Any, model: Any, c: Any, w: RowState) -> float:
 
 @bare_kernel
 def log_density(log_det: float, c: Any, w: RowState) -> float:
-    """Give f(S) = 1/2 c_S' mean - 1/2 log|Lam / prior|, equation (1)."""
+    """Return f(S) = 1/2 c_S' mean - 1/2 log|Lam / prior|, equation (1)."""
     total = -log_det
     for slot in range(len(w.members)):
         total += c[w.members[slot]] * w.mean[slot]
@@ -243,7 +243,7 @@ def log_density(log_det: float, c: Any, w: RowState) -> float:
 
 @bare_kernel
 def uniform(stream: Any) -> Any:
-    """Next number in [0, 1) of splitmix64 (Steele, Lea and Flood 2014), 53 bits."""
+    """Return the next number in [0, 1) of splitmix64 (Steele, Lea and Flood 2014), 53 bits."""
     stream[0] += np.uint64(0x9E3779B97F4A7C15)
     z = stream[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -254,10 +254,10 @@ def uniform(stream: Any) -> Any:
 
 @bare_kernel
 def slot_mode(slot: int, J: int, prior: float, w: RowState) -> int:
-    """Give the mode of a slot's full conditional: a candidate, or J if its factor is no worse.
+    """Return the mode of a slot's full conditional: a candidate, or J if its factor is no worse.
 
-    schur >= prior bounds an increment by 1/2 t^2 / s, which spares most logarithms. Equation (4) is
-    written out, because calls of `increment` took a tenth of the time.
+    schur >= prior bounds an increment by 1/2 t^2 / s, which avoids most logarithms. Equation (4) is
+    inlined, because calls of `increment` took a tenth of the time.
     """
     row, K = w.table[slot], len(w.candidates)
     m = row[K - 1 - slot]
@@ -275,7 +275,7 @@ def slot_mode(slot: int, J: int, prior: float, w: RowState) -> int:
 
 @bare_kernel
 def largest(x: Any, n: int) -> float:
-    """Give the largest of n numbers by four independent chains of comparisons."""
+    """Return the largest of n numbers by four independent chains of comparisons."""
     a = b = c = d = x[0]
     for i in range(0, n - n % 4, 4):
         a, b, c, d = max(a, x[i]), max(b, x[i + 1]), max(c, x[i + 2]), max(d, x[i + 3])
@@ -286,7 +286,7 @@ def largest(x: Any, n: int) -> float:
 
 @reassociated
 def total_of(x: Any, n: int) -> float:
-    """Add up n numbers, in any order."""
+    """Sum n numbers, in any order."""
     total = 0.0
     for i in range(n):
         total += x[i]
@@ -335,7 +335,7 @@ def shuffle(w: RowState) -> None:
 
 @bare_kernel
 def sweep(beta: float, model: Any, w: RowState) -> float:
-    """Visit every slot once, in random order free of the members; give the change of log|Lam|."""
+    """Visit every slot once, in random order free of the members; return the change of log|Lam|."""
     change, J = 0.0, len(w.candidates) - len(w.members)
     shuffle(w)
     for slot in w.order:
@@ -377,7 +377,7 @@ def search(counted: Any, betas: Any, keep: bool, model: Any, out: Any, w: RowSta
                 out.second[k, w.members[b]] += counts[i] * (cov + w.mean[a] * w.mean[b])
 
 
-LEAST_EVEN = 0.5  # effective share of paths, below which they are resampled
+LEAST_EVEN = 0.5  # effective share of paths below which they are resampled
 
 
 class Walkers(NamedTuple):
@@ -463,7 +463,7 @@ def climb(p: int, first: float, last: float, model: Any, of: Walkers, w: RowStat
 
 @bare_kernel
 def weigh(log_weight: Any, weight: Any) -> tuple[float, float]:
-    """Write normalised weights (n,); give their effective number and log mean."""
+    """Write normalized weights (n,); return their effective number and log mean."""
     high, total, squares = largest(log_weight, len(log_weight)), 0.0, 0.0
     for p in range(len(weight)):
         weight[p] = np.exp(log_weight[p] - high)
@@ -478,7 +478,7 @@ def weigh(log_weight: Any, weight: Any) -> tuple[float, float]:
 def resample(of: Walkers, log_mean: float, u: float) -> None:
     """Resample walkers: n weight_p copies of p on average, all with the mean weight.
 
-    Numbers are copied in loops, which are compiled in a tenth of the time.
+    Loops copy the numbers, because they compile in a tenth of the time.
     """
     weight, count = of.weight, of.count
     n, upto, p = len(weight), 0.0, 0

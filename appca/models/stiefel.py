@@ -22,20 +22,20 @@ from appca.words import naming_extra
 Floats = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
-TIE = 1e-4  # share of the largest entry of a column
-WELL_CONDITIONED = 1e-6  # squared singular values, the least over the largest
+TIE = 1e-4  # tolerance relative to the largest entry of a column
+WELL_CONDITIONED = 1e-6  # minimum ratio of the smallest to the largest squared singular value
 
 
 def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
-    """Orthonormal W (D, K) of largest tr(W'A): the polar factor U V' of the thin SVD A = U S V'.
+    """Return the orthonormal W (D, K) that maximizes tr(W'A): U V' of the thin SVD A = U S V'.
 
-    Of rank-deficient A the maximiser nearest to `previous` is taken. ValueError unless A is finite
-    and has at least as many rows as columns.
+    If A is rank-deficient, the maximizer nearest to `previous` is chosen. ValueError unless A is
+    finite and has at least as many rows as columns.
     """
     A = _checked(A)
     with np.errstate(over="ignore", invalid="ignore"):
         G = A.T @ A
-    if np.isfinite(G).all():  # half the time of singular values, where no digits are lost
+    if np.isfinite(G).all():  # takes half the time of singular values, if no digits are lost
         squares, V = np.linalg.eigh(G)
         if squares[0] > WELL_CONDITIONED * squares[-1]:
             W = A @ ((V / np.sqrt(squares)) @ V.T)
@@ -47,13 +47,13 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
     W = np.asarray(previous, dtype=np.float64)
     basis, free = U[:, :rank], W @ Vt[rank:].T
     free = free - basis @ (basis.T @ free)
-    # The two blocks are orthogonal, so the polar factor of both leaves the first as it is.
+    # The two blocks are orthogonal, so the polar factor of both does not change the first.
     U, _, Qt = np.linalg.svd(np.hstack([basis, free]), full_matrices=False)
     return np.asarray(U @ Qt @ Vt)
 
 
 def upright(W: NDArray[Any]) -> NDArray[Any]:
-    """Turn the columns of W (D, K) so that the largest entry of each is positive."""
+    """Flip columns of W (D, K) so that the largest entry of each is positive."""
     size = np.abs(W)
     first = np.argmax(size >= (1.0 - TIE) * size.max(axis=0), axis=0)
     largest = W[first, np.arange(W.shape[1])]
@@ -61,7 +61,7 @@ def upright(W: NDArray[Any]) -> NDArray[Any]:
 
 
 def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
-    """Maximise tr(W'A) over W (D, K) by Pymanopt's conjugate gradients, as in appendix C."""
+    """Maximize tr(W'A) over W (D, K) by Pymanopt's conjugate gradients, as in appendix C."""
     before = np.random.get_state()  # noqa: NPY002 - the first import brings backends that seed it
     with naming_extra():
         import pymanopt
@@ -95,7 +95,7 @@ def random(rng: Generator, n_rows: int, n_columns: int) -> Floats:
 def draw(rng: Generator, F: ArrayLike, W: ArrayLike) -> Floats:
     """Make a sweep over columns of W and then pairs, which leaves exp(tr F'W) invariant."""
     F = np.asfortranarray(_checked(F))
-    # Columns come first: each is orthogonalised again, so rounding does not add up over a chain.
+    # Columns come first: each is orthogonalized again, so rounding does not add up over a chain.
     return draw_pairs(rng, F, draw_columns(rng, F, np.asarray(W, dtype=np.float64)))
 
 
@@ -106,7 +106,7 @@ def draw_columns(rng: Generator, F: Floats, W: Floats) -> Floats:
         W[:, k] = 0.0  # with a zero in its place W projects on the other columns
         f = _without(W, F[:, k])
         kappa, drawn = math.sqrt(f @ f), _unit(_without(W, rng.standard_normal(len(f))))
-        if dimension == 1:  # two points are left
+        if dimension == 1:  # two points remain
             drawn = drawn if rng.random() < expit(2 * (f @ drawn)) else -drawn
         elif kappa > 0.0:
             mean = f / kappa
@@ -186,8 +186,8 @@ def _unit(x: Floats) -> Floats:
 
 @functools.cache
 def _rounds(n_columns: int) -> tuple[tuple[Columns, Columns], ...]:
-    """All pairs of columns in rounds of disjoint pairs: one sits, the others move round."""
-    seats = list(range(n_columns + n_columns % 2))  # odd K: who meets the extra seat rests
+    """Return all pairs of columns in rounds of disjoint pairs, by rotating all columns but one."""
+    seats = list(range(n_columns + n_columns % 2))  # if K is odd, the extra column gives a rest
     rounds = []
     for _ in seats[1:]:
         pairs = zip(seats[: len(seats) // 2], reversed(seats), strict=False)
@@ -198,8 +198,8 @@ def _rounds(n_columns: int) -> tuple[tuple[Columns, Columns], ...]:
     return tuple(rounds)
 
 
-GRAM_RESOLUTION = 1e-13  # share of the largest eigenvalue below which smaller ones are rounding
-DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds
+GRAM_RESOLUTION = 1e-13  # share of the largest eigenvalue below which others are rounding
+DENSE_LIMIT = 3000  # maximum size of a dense eigenproblem, which takes seconds
 MAX_SUBSPACE_ITERATIONS = 100
 SKETCHED_SHARE, SKETCH_ITERATIONS, SKETCH_TOL = 5, 4, 1e-4  # least ratio of widths first
 
@@ -212,7 +212,7 @@ class Principal(NamedTuple):
 
 
 class Coordinates(NamedTuple):
-    """Rows in the first directions of an orthonormal basis; basis @ W leads back."""
+    """Rows in the first directions of an orthonormal basis; basis @ W converts W back."""
 
     rows: Rows
     basis: Array  # (d, q) float64
@@ -257,7 +257,7 @@ def gram(rows: Rows) -> Array:
 
 
 def principal(rng: Generator, rows: Observations, q: int) -> Principal:
-    """Find the q leading principal directions, largest entries positive; wide data need `rng`."""
+    """Return the q leading principal directions, largest entries positive; wide data need `rng`."""
     if isinstance(rows, Rows) and rows.weights is not None:
         axes = principal(rng, _scaled(rows, rows.weights), q)
         return axes._replace(values=axes.values * (rows.n / rows.mass))
@@ -276,7 +276,7 @@ def principal(rng: Generator, rows: Observations, q: int) -> Principal:
 
 
 def sketched(rng: Generator, rows: Observations, q: int) -> Array:
-    """Find q orthonormal directions (d, q) that hold nearly the variance of the leading ones."""
+    """Return q orthonormal directions (d, q) with nearly the variance of the leading directions."""
     if isinstance(rows, Rows) and rows.weights is not None:
         return sketched(rng, _scaled(rows, rows.weights), q)
     if min(rows.n, rows.d) > DENSE_LIMIT:
@@ -294,7 +294,7 @@ def sketched(rng: Generator, rows: Observations, q: int) -> Array:
 
 
 def _scaled(rows: Rows, weights: Array) -> Rows:
-    """Rows about their origin times the root of their weights."""
+    """Rows minus their origin, times the root of their weights."""
     root = np.sqrt(weights)
     X = rows.X if rows.origin is None else rows.X - rows.origin
     X = X.scaled(root) if isinstance(X, ShiftedSparse) else X * root[:, None]
@@ -318,8 +318,8 @@ def iterated(rng: Generator, rows: Observations, q: int, tol: float = 1e-10) -> 
 
 
 def thin(rows: Rows) -> Thin:
-    """Coordinates of N < D rows in their row space, which EM never leaves: Y V = U S."""
-    # The transpose, which is the same, is in the order of LAPACK: no copy is made.
+    """Return coordinates of N < D rows in their row space, which EM never leaves: Y V = U S."""
+    # The transpose, which is equal, is in LAPACK's order, so no copy is made.
     weights = np.ones(1) if rows.weights is None else np.sqrt(rows.weights)[:, None]
     products = gram(rows if rows.weights is None else _scaled(rows, rows.weights))
     values, U = scipy.linalg.eigh(products.T, overwrite_a=True, driver="evr")

@@ -1,16 +1,16 @@
-"""Rows and their supports where W is not orthogonal, given, of exactly L factors, or of any size.
+"""Rows and their supports if W is not orthogonal: given, of exactly L factors, or of any size.
 
     log p(y | z) = log p(y | nothing) + f(z),  f(z) = -1/2 log|tau2 M| + 1/2 c_z' inv(M) c_z
 
 with c_z = c * z, M = I / tau2 + A * zz', A = W'W / sigma2 and c = W'(y - mu) / sigma2.
 
-Where exact sums (`set_tree`) cost too much, supports come from annealed searches and sums from
-annealed importance sampling. Results of a row depend on its numbers and its seed only, not on
-blocks or threads. Rows that use any number of factors have
+If exact sums (`set_tree`) cost too much, supports come from annealed searches and sums from
+annealed importance sampling. A row's results depend only on its numbers and its seed, not on blocks
+or threads. Rows that use any number of factors have
 
     log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
 
-where for orthonormal columns f(z) is a sum over k, and p(y) a product.
+where, for orthonormal columns, f(z) is a sum over k and p(y) a product.
 """
 
 import math
@@ -30,16 +30,16 @@ from appca.models.threads import in_order, single_threaded_blas
 
 Seeds = NDArray[np.uint64]
 
-BLOCK_FLOATS = 2**18  # 2 MB
-LEAST_ROWS, MOST_BLOCKS = 64, 64  # rows per block and blocks; a call of a kernel takes 0.1 ms
-SEED_BYTES = 2**19  # size of the bits of rows that are processed together
+BLOCK_FLOATS = 2**18  # floats per block, 2 MB
+LEAST_ROWS, MOST_BLOCKS = 64, 64  # limits of rows per block, and of blocks; a call takes 0.1 ms
+SEED_BYTES = 2**19  # size of the bits of rows processed together
 
 
 class RowSupports(NamedTuple):
     """Projections of rows, each with its support."""
 
     c: Floats  # (n, K) W'(y - mu) / sigma2
-    members: Members  # (n, L), the factor in each slot; negative: none yet
+    members: Members  # (n, L), the factor in each slot; negative if none yet
     seeds: Seeds  # (n,) of each row's random stream
 
 
@@ -70,27 +70,27 @@ class RowSummary(NamedTuple):
     """The posterior over supports, summed over all of them or by importance sampling."""
 
     log_likelihood: Floats  # (n,) nats, log of the sum over S of p(S) p(y | S)
-    error: Floats  # (n,) its standard error in nats; 0 where exact
+    error: Floats  # (n,) its standard error in nats; 0 if exact
     inclusion: Floats  # (n, K) p(z_k = 1 | y)
     method: str
 
 
 def indicators(members: Members, n_components: int) -> Mask:
-    """Give Z (n, K) of the members (n, L)."""
+    """Return Z (n, K) of the members (n, L)."""
     Z = np.zeros((len(members), n_components), dtype=bool)
     np.put_along_axis(Z, members, True, axis=1)
     return Z
 
 
 def members_of(Z: Mask) -> Members:
-    """Give the members (N, L), ascending, of rows Z (N, K) that use as many components each."""
+    """Return the members (N, L), ascending, of rows Z (N, K) that all use L components."""
     return np.nonzero(Z)[1].reshape(len(Z), -1)
 
 
 def scores_given(
     c: Floats, Z: Mask, model: CollapsedModel, rng: Generator | None = None
 ) -> tuple[Floats, Floats]:
-    """Give the posterior means of x * z (n, K) given each row's support, or draws, and f(z) (n,).
+    """Return the posterior means of x * z (n, K) given each row's support, or draws, and f(z) (n,).
 
     With M = C C', x = inv(C') (inv(C) c_z + e), where e is standard normal if x is drawn by `rng`.
     """
@@ -124,12 +124,12 @@ def scores_given(
 
 
 def draw_seeds(rng: Generator, n: int) -> Seeds:
-    """Draw a fresh seed for each row."""
+    """Draw a new seed for each row."""
     return rng.integers(0, 2**64, n, dtype=np.uint64)
 
 
 def row_seeds(X: NDArray[np.floating]) -> Seeds:
-    """Make each row's seed from its own numbers, X (n, D): a random linear form of the bits."""
+    """Compute each row's seed from its numbers X (n, D), by a random linear form of the bits."""
     factors = draw_seeds(np.random.default_rng(0), X.shape[1]) | np.uint64(1)
     form = np.empty(len(X), np.uint64)
     size = max(1, SEED_BYTES // (8 * X.shape[1]))
@@ -145,8 +145,8 @@ def search(
 ) -> tuple[Members, SupportMoments]:
     """Sweep the slots of every row once for each beta; return members (n, L) and their moments.
 
-    Members of -1 start greedily. Infinite betas take the most probable factor of each slot, 1 draws
-    from the posterior. `keep` returns a row to its first support if f(S) ends lower.
+    Members of -1 start greedily. An infinite beta chooses the most probable factor of each slot; 1
+    draws from the posterior. `keep` returns a row to its first support if f(S) ends lower.
     """
     from appca.models import slot_kernels as kernels
 
@@ -195,7 +195,7 @@ def weighted_paths(log_weights: Floats, inclusion: Floats) -> Floats:
 
 
 def _part(rows: Any, part: Any) -> Any:
-    """Take some rows of all arrays of a tuple."""
+    """Select some rows of all arrays in a tuple."""
     return rows._make(array[part] for array in rows)
 
 
@@ -204,19 +204,19 @@ def _share(work: Callable[[slice], Any], n: int) -> Iterator[Any]:
     return in_order(work, [slice(start, start + size) for start in range(0, n, size)])
 
 
-SETS_IN_PASSING = 256  # summed in every E step or sweep
-HONEST_PATHS = 64  # from this number on errors hold on each of nine designs (docs/measurements.md)
+SETS_IN_PASSING = 256  # maximum number of supports summed in every E step or sweep
+HONEST_PATHS = 64  # minimum at which errors hold on each of nine designs (docs/measurements.md)
 RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
 # From nearly flat to the posterior in eight sweeps, then to the best: missed in 29% of rows with
 # many modes after four restarts, by sweeps from beta = 1 on in 48%.
 ANNEALED = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
-GIBBS_SWEEPS = 10  # from the best support to a drawn one
-MANY = 1000  # slots times factors from which a search is expensive, see `factor_em.WORST`
-CHUNK = 4096  # rows whose paths are in memory together
+GIBBS_SWEEPS = 10  # number of sweeps from the best support to a drawn support
+MANY = 1000  # minimum of slots x factors at which a search is expensive, see `factor_em.WORST`
+CHUNK = 4096  # number of rows whose paths are in memory together
 
 
 class Route(NamedTuple):
-    """How the sum of a row is estimated."""
+    """Settings for estimating the sum of a row."""
 
     pilots: int  # pilot paths, from the uniform distribution
     pilot: AnnealingSchedule
@@ -228,13 +228,13 @@ class Route(NamedTuple):
 # support (Hesterberg 1995); with many factors more of it would spoil each first support.
 _PILOT, _PATHS = (np.arange(8) / 7.0) ** 4, (np.arange(8) / 7.0) ** 2
 LONG = Route(8, AnnealingSchedule(_PILOT, 4), AnnealingSchedule(_PATHS, 2), 0.1)
-# Where pilot paths disagree, the posterior has modes that no single change connects, and a learned
+# If pilot paths disagree, the posterior has modes that no single change connects, and a learned
 # base would keep all paths out of some. Such rows start near the uniform base and rise slowly.
 SPLIT = Route(8, LONG.pilot, AnnealingSchedule((np.arange(48) / 47.0) ** 3, 2), 0.9)
 # With many slots and factors a sweep mostly forgets its beginning, as two agreeing pilots show.
 _PILOT, _PATHS = np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0])
 SHORT = Route(2, AnnealingSchedule(_PILOT, 6), AnnealingSchedule(_PATHS, 1), 0.01)
-SAME = 0.7  # inclusion of a factor by two pilot paths that agree
+SAME = 0.7  # minimum inclusion of a factor by two pilot paths that agree
 # Sets of any size: sweeps of draws, then to the best set, which ends early.
 DRAWN_SWEEPS = 7
 SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0, *[math.inf] * 100])
@@ -297,7 +297,7 @@ class SupportsOfRows(NamedTuple):
         return sums._replace(log_sum=sums.log_sum + self.nothing, value=sums.value + self.nothing)
 
     def best(self) -> tuple[Mask, Floats]:
-        """Most probable support (n, K) of each row, and its f; searched if sums are not exact."""
+        """Return each row's most probable support (n, K) and f, by search if sums are inexact."""
         (n, K), L = self.c.shape, self.prior
         if self.orthonormal:
             Z = (log_odds := self.alone[1]) > 0
@@ -354,14 +354,14 @@ class SupportsOfRows(NamedTuple):
         return H
 
     def expected(self) -> Floats:
-        """E[x * z | y], (n, K), over all supports, or of the best one."""
+        """E[x * z | y], (n, K), over all supports, or given the best support."""
         if self.orthonormal:
             s, log_odds = self.alone
             return np.asarray(expit(log_odds) * (self.c / s))
         return self.every_set().H if self.exact else self.means(self.best()[0])
 
     def log_support(self, Z: Mask) -> Floats:
-        """Give f of one support per row, (n,)."""
+        """Return f of one support per row, (n,)."""
         if self.orthonormal:
             return np.asarray(self.alone[1].sum(axis=1, where=Z) + self.nothing)
         f = scores_given(self.c, Z, self.model)[1]
@@ -419,7 +419,7 @@ def root_mean_square(H: Floats, Z: Mask, weights: Floats | None = None) -> Float
 
 
 def _sampled(rows: RowSupports, model: CollapsedModel, n_paths: int) -> tuple[Floats, ...]:
-    """Log sums (n,), errors (n,) and inclusion (n, K); where pilots disagree by longer paths."""
+    """Return log sums (n,), errors (n,), inclusion (n, K); use longer paths if pilots disagree."""
     (n, K), L = rows.c.shape, rows.members.shape[1]
     easy, hard = LONG._replace(pilots=max(n_paths // 2, 4)), SPLIT
     if many := K * L > MANY:
@@ -459,7 +459,7 @@ def _annealed(
 
 
 def _capped(p: Floats) -> Floats:
-    """Make estimates (n, K) at most 1, and distribute their excess over the other components."""
+    """Limit estimates (n, K) to 1, and distribute their excess over the other components."""
     below = np.minimum(p, 1.0)
     room = 1.0 - below
     excess: Floats = (p - below).sum(axis=1) / room.sum(axis=1)

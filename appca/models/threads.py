@@ -1,7 +1,7 @@
-"""Two cores without waiting: blocks of rows on own threads, each with a single-threaded BLAS.
+"""Work on all cores with little waiting: threads for blocks of rows, each with one BLAS thread.
 
-Threads of a BLAS meet in every call, where each may wait for a time slice on a busy machine; these
-threads meet once in an iteration.
+Threads of a BLAS synchronize in every call, and each may wait for a time slice on a busy machine.
+These threads synchronize once per iteration.
 """
 
 import os
@@ -28,14 +28,14 @@ _holders = _Holders()
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on every system
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Hold BLAS to one thread; the last of several holders, nested or in threads, lets go."""
+    """Limit BLAS to one thread until the last of all holders, nested or in threads, ends."""
     with _holders.lock:
         if _holders.count == 0:
             with _in_control():
@@ -53,7 +53,7 @@ def single_threaded_blas() -> Iterator[None]:
 
 
 def hold_blas(n: int) -> None:
-    """Hold BLAS and OpenMP to n threads from now on, or from when the last holder lets go."""
+    """Limit BLAS and OpenMP to n threads permanently, as soon as no holder is active."""
     with _holders.lock:
         if _holders.count:
             _holders.restore = partial(_controller().limit, limits=n)
@@ -64,7 +64,7 @@ def hold_blas(n: int) -> None:
 
 @contextmanager
 def _in_control() -> Iterator[None]:
-    """Let this thread set the threads of BLAS: threadpoolctl 3.8 ignores all but one thread."""
+    """Make this thread set the threads of BLAS; threadpoolctl 3.8 ignores all but one thread."""
     name, libraries = "clear_controlling_thread", _controller().lib_controllers
     frees = [getattr(library, name) for library in libraries if hasattr(library, name)]
     for free in frees:
@@ -77,7 +77,7 @@ def _in_control() -> Iterator[None]:
 
 
 def in_order(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-    """Yield work(item) for all items in order, on all cores, holding as few results."""
+    """Yield work(item) for all items in order, on all cores, storing few results."""
     width = cores()
     with single_threaded_blas():
         if len(items) < 2 or width < 2:

@@ -11,7 +11,7 @@ from appca.plots.data import CURVE, LEAST_SPAN, likelihood
 from appca.plots.style import CATEGORICAL, CLEAR, MISSING, chart, class_colour, legend_above
 from appca.words import number, percent
 
-MOST_TEXT = 16  # cells have numbers up to this many columns
+MOST_TEXT = 16  # maximum number of columns with numbers in the cells
 SHADES = ("#e9f0f8", "#a8c8e8", "#5b95d1", "#2b66ab", "#183e6e")  # low to high
 SUGGESTED = "#c87d1e"
 CURVES_HEIGHT, HEIGHT = 330, 270  # pixels
@@ -107,8 +107,8 @@ def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.
 def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
     """Draw how well each component was recovered: a dot per fit, a bar for the mean.
 
-    `cosines` (repeat, K) are absolute cosines with the component of the reference. Dotted `limits`
-    are the least cosines of a roughly identified and of an identified component.
+    `cosines` (repeat, K) are |cos| with the components of the reference. Dotted `limits` are the
+    minimum |cos| of a roughly identified and of an identified component.
     """
     repeats, k = cosines.shape
     names, hover = [f"component {j + 1}" for j in range(k)], "%{x}: %{y:.3f}"
@@ -146,7 +146,7 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
 
 
 def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go.Figure:
-    """Log-likelihood per row after every sweep, with discarded sweeps shaded.
+    """Draw the log-likelihood per row after every sweep, with discarded sweeps shaded.
 
     `values` (n_sweeps,) are total nats, averaged over chains; a stopped run may have fewer
     sweeps than its burn-in.
@@ -168,7 +168,7 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
 
 
 def membership(values: np.ndarray) -> go.Figure:
-    """Histogram of rows by membership (N,); bars of doubtful rows have another colour."""
+    """Draw a histogram of membership (N,); bars of doubtful rows have a different colour."""
     edges = np.linspace(0.0, 1.0, 21)
     middle = (edges[1:] + edges[:-1]) / 2
     colours = [DOUBTFUL if m < DOUBT else CURVE for m in middle]
@@ -186,7 +186,7 @@ def membership(values: np.ndarray) -> go.Figure:
 
 
 def neighbours_kept(shares: Mapping[str, float]) -> go.Figure:
-    """Draw the share of nearest rows that each picture preserves; the fit's is first."""
+    """Draw the share of nearest rows that each picture preserves, the fit's first."""
     colours = [CURVE, *[MISSING] * (len(shares) - 1)]
     across = {"title": "nearest rows kept", "tickformat": ".0%", "range": [0, 1]}
     return _bars(shares, across, text=[*map(percent, shares.values())], marker_color=colours)

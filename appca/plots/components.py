@@ -28,10 +28,10 @@ RING, MOST_LETTERS = 13, 26
 
 
 def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Figure":
-    """Draw one line per column, in the order of the tests, and K components across.
+    """Draw one line per column of the table, in the order of the tests, and K components across.
 
-    `tests` are rows of `appca.association`; cells without a test are blank.
-    Opacity of a colour shows the effect; squares are paler than rings so that rings are visible.
+    `tests` are rows of `appca.association`; cells without a test are blank. The opacity of a
+    colour shows the effect; squares are paler than rings, so that rings are visible.
     """
     columns, K = list(dict.fromkeys(tests["column"])), len(components)
     x = tests["component"].to_numpy()
@@ -69,9 +69,9 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     return figure.update_traces(hovertemplate="%{text}<extra></extra>")
 
 
-COURSE = (64, 96)  # pixels of an ordered component
-SPARK = (24, 32)  # pixels of a row's sparkline
-SCALED_BY = 500  # rows that set the scale
+COURSE = (64, 96)  # height and width in pixels of an ordered component
+SPARK = (24, 32)  # height and width in pixels of a row's sparkline
+SCALED_BY = 500  # maximum number of rows that set the scale
 NEGATIVE, ZERO, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
 DARK = (106, 169, 233), (22, 29, 39), (242, 133, 123)  # a zero is as dark as a panel's background
 
@@ -100,7 +100,7 @@ def diverging(values: np.ndarray, limit: float | None = None, *, dark: bool = Fa
 
 
 def pixels_of(component: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
-    """One component (D,) as signed values (h, w); colour channels are averaged."""
+    """Return a component (D,) as signed values (h, w), averaged over colour channels."""
     image = np.asarray(component).reshape(image_shape)
     return image.mean(axis=2) if image.ndim == 3 else image
 
@@ -108,7 +108,7 @@ def pixels_of(component: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray
 def component_image(
     weights: np.ndarray, shape: tuple[int, ...], limit: float | None = None, *, dark: bool = False
 ) -> np.ndarray:
-    """One component (D,) as a diverging image (h, w, 3); see `diverging`."""
+    """Return a component (D,) as a diverging image (h, w, 3); see `diverging`."""
     return diverging(pixels_of(weights, shape), limit, dark=dark)
 
 
@@ -185,7 +185,7 @@ def data_uri(image: np.ndarray | bytes, kind: str = "png") -> str:
 
 
 COLUMNS, BARS = 6, 10
-LEAST_SIDE = 112  # pixels of an image in the figure
+LEAST_SIDE = 112  # minimum side in pixels of an image in the figure
 
 
 def component_figure(
@@ -200,7 +200,7 @@ def component_figure(
     """Draw every component: as an image, a curve, or its strongest features.
 
     `patterns` (K, D) are in units of the data, or of the scaled features; titles may have two
-    lines. Images, for rows of `image_shape`, are blue below zero and red above; `axis` has the
+    lines. Images, for rows of `image_shape`, are blue below zero and red above; `axis` contains the
     places (D,) of ordered features and their unit, see `Dataset.axis`.
     """
     from appca.plots.still import StillFigure, styled
@@ -252,9 +252,9 @@ def circles(
 ) -> "go.Figure":
     """Draw a circle for each pair of classes; its area shows how many components rows share.
 
-    `shared` (C, C) has mean numbers of shared components, blank for NaN; `counts` (C,) are the rows
-    per class. Rings show `expected`, the number shared if classes did not matter. The colour scale
-    runs from the smallest to the largest number.
+    `shared` (C, C) contains mean numbers of shared components, blank for NaN; `counts` (C,) are the
+    rows per class. Rings show `expected`, the number if classes did not matter. The colour scale
+    ranges from the smallest to the largest number.
     """
     n, cell, beside, scale = len(names), 76, 32, 84  # pixels: cell, names, colour scale
     rows, columns = np.nonzero(np.isfinite(shared))
@@ -287,7 +287,7 @@ def popularity_bars(
 ) -> "go.Figure":
     """Draw the share (K,) of the rows that use each component, most popular first.
 
-    The dashed line `even` is the share if all were equally popular.
+    The dashed line `even` is the share if all components were equally popular.
     """
     order = np.argsort(-shares, kind="stable")
     texts = [[plain(shortened(components[k])), percent(shares[k], 1)] for k in order]
@@ -310,7 +310,7 @@ def popularity_map(
 ) -> "go.Figure":
     """Draw the share (C, K) of each class's rows that use each component as a heat map.
 
-    `of` has the text before a number, the title of the colour scale, and the name of an extra
+    `of` contains the text before a number, the title of the colour scale, and the name of an extra
     last column.
     """
     places = np.arange(1, len(components) + 1)
@@ -367,7 +367,7 @@ def volume_of(values: np.ndarray, places: Any, grid: Sequence[int], affine: Any)
 
 
 def strong(values: np.ndarray) -> float:
-    """Return the magnitude of full colour; a few extreme values must not bleach the others."""
+    """Return the magnitude of full colour, robust to a few extreme values."""
     there = np.abs(values[values != 0])
     return float(np.quantile(there, 0.995)) if there.size else 1.0
 

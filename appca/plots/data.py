@@ -98,10 +98,10 @@ LEAST_SPAN = 0.01  # nats per row on the axis: smaller spans are rounding
 def likelihood(
     iterations: np.ndarray, values: np.ndarray, n_rows: int, sampled: bool = False
 ) -> "go.Figure":
-    """Log-likelihood per row against the iteration, or a sampler's sweep.
+    """Draw the log-likelihood per row against the iteration, or a sampler's sweep.
 
-    `values` (n,) are total nats of `n_rows` rows. The first iterations climb so far that they hide
-    the rest, so the axis shows only the last nine tenths of the iterations in full.
+    `values` (n,) are total nats of `n_rows` rows. The first iterations climb so far that they would
+    hide the others, so the axis shows only the last nine tenths of the iterations in full.
     """
     step = "sweep" if sampled else "iteration"
     per_row = np.asarray(values, dtype=np.float64) / n_rows

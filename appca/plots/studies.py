@@ -29,17 +29,17 @@ TRUTH = "#d7191c"
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood, nats per row"}
 ACCURACY_COLOURS = {"pca": "#94a4a2", "appca": "#3f90da", "within": "#832db6"}
 ACCURACY_COLOURS |= {"each": "#e76300", "half": "#bd1f01", "pattern": "#ffa90e"}
-APART = 1.015  # separates the error bars of two methods with the same x
-CROWDED = 1.4  # of two sizes with a smaller ratio only the larger one gets a tick
+APART = 1.015  # factor that separates the error bars of two methods with the same x
+CROWDED = 1.4  # minimum ratio of two sizes at which both get a tick
 BRAIN_COLOURS = {"appca": "#3f90da", "ppca_l": "#ffa90e", "ppca_k": "#832db6"}
 TITLE_T = "Linear model, t above the family-wise threshold"
 BRAIN_HEIGHT = 330  # pixels
 CARD_HEIGHT, CARD_WIDTH = 160, 290  # pixels
-MOST_POINTS, POINT = 1500, 3.5  # of thumbnails; size in pixels
+MOST_POINTS, POINT = 1500, 3.5  # for thumbnails: maximum number of points, and their size in pixels
 
 
 class Scatter(NamedTuple):
-    """One small scatter."""
+    """A small scatter plot."""
 
     title: str
     x: np.ndarray  # (m,)
@@ -172,7 +172,7 @@ def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
 
 
 def mixed_bars(rows: Sequence[Row]) -> go.Figure:
-    """Draw how many groups mix how many objects; each row has `objects`."""
+    """Draw the number of groups by the number of `objects` that they mix, given in each row."""
     at, counts = np.unique([row["objects"] for row in rows], return_counts=True)
     across = {"title": "objects in a group", "dtick": 1}
     bars = go.Bar(x=at, y=counts, marker_color=class_colour(0))
@@ -184,8 +184,8 @@ def space(
 ) -> go.Figure:
     """Draw points (N, 3) that can be rotated, coloured by class: `codes` (N,) index `names`.
 
-    The planes of each pair of the `components`, orthonormal rows (3, 3), are drawn; the view is
-    from between them.
+    Each pair of the `components`, orthonormal rows (3, 3), spans a plane, which is drawn; the view
+    is from between the planes.
     """
     eye = OBLIQUE @ components
     eye *= 2.0 * (1 if eye[2] > 0 else -1) / np.linalg.norm(eye)  # in units of the box

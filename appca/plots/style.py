@@ -55,7 +55,7 @@ def plain(text: str) -> str:
     return escape(text, quote=False)
 
 
-# Ten colours with contrast 3 on light and dark backgrounds, from a search of sRGB: the least
+# Ten colours with contrast 3 on light and dark backgrounds, from a search of sRGB: the minimum
 # CIEDE2000 difference is 18.1, and 11.0 under three kinds of colour blindness.
 CATEGORICAL = (
     *("#468cff", "#c87d1e", "#cd1914", "#6e966e", "#5a55e1"),
@@ -80,7 +80,7 @@ VIRIDIS = (
 LEVELS = 254  # one byte per row, minus the level of missing values
 # Colours span the central 99% of the values, because one outlier would flatten the rest.
 CLIP = (0.5, 99.5)
-FEW_INTEGERS = 20  # integers with at most so many different values are classes
+FEW_INTEGERS = 20  # maximum number of distinct integers in a column of classes
 
 
 class Colour(NamedTuple):
@@ -109,7 +109,7 @@ def label_colour(data: dataset.Dataset, name: str) -> Colour:
 
 
 def colour_by(name: str, column: np.ndarray, order: Sequence[str] = ()) -> Colour:
-    """Colour by a column (N,): texts and few different integers as classes, else as a number."""
+    """Colour by a column (N,), with texts and few distinct integers as classes, else as numbers."""
     values = np.asarray(column)
     few = values.dtype.kind in "iu" and len(np.unique(values)) <= FEW_INTEGERS
     if not few and values.dtype.kind not in "UOSb":
@@ -145,7 +145,7 @@ def levels(colour: Colour) -> Levels:
 
 
 def class_colour(code: int, count: int | None = None) -> str:
-    """Return the colour of a class out of `count`, by default the fewest; repeats after twenty."""
+    """Return the colour of a class out of `count`; colours repeat after twenty classes."""
     colours = CATEGORICAL if (code + 1 if count is None else count) <= len(CATEGORICAL) else MANY
     return colours[code % len(colours)]
 
@@ -165,8 +165,8 @@ KINDS = {"bar": "bars", "histogram": "bars", "heatmap": "table of colours", "sca
 def described(figure: "go.Figure") -> str:
     """Describe a figure in a few sentences: its axes, and each trace with its extremes.
 
-    Traces other than lines, points, bars and tables of colours only have a name. Names from
-    the data appear unchanged.
+    Only lines, points, bars and tables of colours are described; other traces are named. Names
+    from the data appear unchanged.
     """
     traces = [trace for trace in figure.data if trace.visible not in (False, "legendonly")]
     layout = figure.layout
@@ -193,7 +193,7 @@ def described(figure: "go.Figure") -> str:
 
 
 def _ends(values: list[Any], places: list[Any]) -> str:
-    """Return the number of values, and the least and the greatest with their positions."""
+    """Return the number of values, and the minimum and maximum with their positions."""
 
     def text(value: Any) -> str:
         is_number = isinstance(value, int | float | np.number)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from appca.models.posterior import Description
 
 DESCRIBING = "describing the rows"
-MOST_DRAWN_BYTES = 2**26  # maximum bytes of stored component draws; more draws are thinned
+MOST_DRAWN_BYTES = 2**26  # maximum bytes of stored component draws, which are thinned to fit
 DESCRIBED_AT_ONCE = 500  # minimum number of rows for progress reports
 _KERNELS, _GAP_KERNELS = "appca.models.em_kernels", "appca.models.set_kernels"
 
@@ -39,16 +39,16 @@ def fit_run(
     callback: "Callable[[Progress], object] | None" = None,
     preprocessing: Fitted | None = None,
 ) -> FitResult:
-    """Preprocess, fit, and describe every row.
+    """Preprocess and fit, and describe every row.
 
-    The digest of `dataset` is not checked, so a subset of the config's data can be fitted. If the
-    config has `stopped_at`, the fit stops after the same number of iterations.
+    The digest of `dataset` is not checked, so you can fit a subset of the config's data. If the
+    config has `stopped_at`, the fit stops after that number of iterations.
 
-    `callback` gets `Progress` after each iteration. Raising StopIteration ends the fit and keeps
-    the current parameters (``info.stopped_at`` is the number of iterations over all stages); other
-    exceptions propagate. `preprocessing` can be passed if it was learned from these data before.
+    `callback` receives `Progress` after each iteration. If it raises StopIteration, the fit ends
+    and keeps the current parameters (``info.stopped_at`` counts iterations over all stages); other
+    exceptions propagate. Pass `preprocessing` if it was already learned from these data.
 
-    Raises ValueError, with one sentence, if the settings do not suit the data.
+    Raises ValueError with a one-sentence message if the settings do not suit the data.
     """
     began = time.perf_counter()
     _refuse(dataset, config)
@@ -127,7 +127,7 @@ def _refuse(dataset: Dataset, config: RunConfig) -> None:
 def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
     """Whether missing cells need kernels that this process has not compiled yet.
 
-    PPCA has a single support and needs none; with too many supports, NumPy code searches instead.
+    PPCA, with a single support, needs none; with too many supports, NumPy code searches instead.
     """
     if dataset.missing is None or _GAP_KERNELS in sys.modules:
         return False
@@ -137,7 +137,7 @@ def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
 def estimate_seconds(
     n_rows: int, n_features: int, config: RunConfig, *, incomplete: int = 0
 ) -> float:
-    """Estimate how long `fit_run` takes, preferably too long.
+    """Estimate the seconds that `fit_run` takes; err on the high side.
 
     The estimate decides whether a fit runs during slider moves or in a worker, which reports its
     own remaining time. `n_features` is counted after preprocessing; `incomplete` rows have missing
@@ -146,7 +146,7 @@ def estimate_seconds(
     """
     settings, K, L = config.parameters, config.k, config.n_active or config.k
     n, product, subsets = n_rows, 1.1e-10 * n_features, 1.3e-8 * (L + 4)  # per row, component
-    first = min(n, max(5000, 100 * K))  # rows for screening starts
+    first = min(n, max(5000, 100 * K))  # number of rows that screen starts
     seconds = 0.08 + 1.35e-8 * n * n_features
     if not MODELS[config.model].can.is_exact(K, config.n_active):  # sums are estimated
         seconds += 8e-7 * n * K * (config.n_active or K // 2) * settings.get("n_paths", 0)
@@ -177,14 +177,14 @@ def estimate_seconds(
 
 
 def by_em(now: RunConfig) -> dict[str, Any]:
-    """Return the parameters for a check's fits, with EM in place of sampling."""
+    """Return the parameters of a check's fits, which use EM instead of sampling."""
     em = {"inference": "em"} if now.parameters.get("inference") == "gibbs" else {}
     wanted = suited(now.model, {**now.parameters, **em})
     return RunConfig(now.dataset, now.preprocessing, now.model, wanted).parameters
 
 
 def halves_of(now: RunConfig) -> StabilityConfig | None:
-    """Return the fits to halves of the rows that check a fit; None if the model has none."""
+    """Return the fits to halves of the rows that check a fit; None if its model has none."""
     of = now.dataset, now.preprocessing
     if now.model == "PPCA":
         sizes = {"n_components": now.k, "n_active": now.k}
@@ -195,7 +195,7 @@ def halves_of(now: RunConfig) -> StabilityConfig | None:
 def models_of(now: RunConfig) -> ModelsConfig:
     """Return the comparison of models at a fit's K and L, with the other settings of its aPPCA.
 
-    If L is learned, L is taken from the last comparison that differs only in L.
+    If L is learned, it is taken from the last comparison that differs only in L.
     """
     chosen = now.parameters if now.model == "aPPCA" else {"n_components": now.k}
     wanted = suited("aPPCA", {**defaults("aPPCA"), **chosen, "inference": "em"})
@@ -218,11 +218,10 @@ def project(
     """Describe new rows (N, D), in data units, by a fitted model.
 
     Rows of the fit get the same numbers as before, to the last bit if all are described together. A
-    single row agrees up to rounding, or exactly if sums over supports are estimated. `callback`
-    gets `Progress` after each block if there are many rows.
+    single row agrees up to rounding, or exactly if sums over supports are estimated. If there are
+    many rows, `callback` receives `Progress` after each block.
 
-    Raises ValueError if the rows do not have the run's number of features, or the model lacks an
-    array.
+    Raises ValueError if rows and run differ in number of features, or the model lacks an array.
     """
     estimator = estimator_class(config.model)(**config.parameters)
     estimator.restore(model.estimator_arrays())
@@ -234,7 +233,7 @@ def project(
 def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndarray:
     """Preprocess rows (N, D) for queries, (N, D').
 
-    If draws depend on the last bits of a row, the result does not depend on the other rows.
+    If draws depend on the last bits of a row, the result is independent of the other rows.
     """
     if not (MODELS[config.model].can.compiled and preprocessing.reduces):
         return preprocessing.transform(X)
@@ -297,10 +296,10 @@ def versions() -> dict[str, str]:
 
 
 ROWS, PASSES = 5000, 40
-RACE_ROWS, RACE_PASSES = 2000, 200  # maximum size of a preview for trying all starts of the fit
-COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # number for screening starts
+RACE_ROWS, RACE_PASSES = 2000, 200  # limits up to which a preview tries all starts of the fit
+COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # minimum and multiple of K of coordinates
 _SAMPLE_SEED = 0
-_BLOCK_VALUES = 1 << 22  # values per block of the projection
+_BLOCK_VALUES = 1 << 22  # number of values per block of the projection
 
 
 class Ground(NamedTuple):
@@ -323,13 +322,13 @@ def preview(
     ground: Ground | None = None,
     watch: Callable[[], object] = bool,
 ) -> FitResult:
-    """Fit to a fixed random sample of rows in few iterations, and describe all rows with the fit.
+    """Fit to a fixed random sample of rows in a few iterations, and describe all rows with the fit.
 
-    A preview is shown during the full fit; it must not be stored (``info.preview``). A small sample
-    screens the fit's starts, to reach the same optimum; a large one takes the first start. The
+    A preview is shown during the full fit and must not be stored (``info.preview``). A small sample
+    screens the fit's starts, to reach the same optimum; a large sample takes the first start. The
     preprocessing and `ground` (see `prepare`) are learned from a sample of `rows` rows. `passes` is
-    the maximum number of iterations. `watch` is called after each of them and before each block of
-    rows; if it raises an exception, the preview ends.
+    the maximum number of iterations. `watch` is called after each iteration and before each block
+    of rows; if it raises an exception, the preview ends.
     """
     began = time.perf_counter()
     _refuse(dataset, config)
@@ -373,7 +372,7 @@ def prepare(
 ) -> Ground:
     """Project all rows on the leading principal directions of a sample.
 
-    This reads the data once, and depends only on the preprocessing and `width`.
+    The result depends only on the preprocessing and `width`, and the data are read once.
     `watch` is called for each block of rows.
     """
     from appca.models.rows import about, centre_of
@@ -455,7 +454,7 @@ def _fit_on_ground(
 
 
 FOLDER = "projections"
-MOST_BYTES = 500_000_000  # bytes of stored results
+MOST_BYTES = 500_000_000  # maximum size of stored results
 
 
 def key_of(run_id: str, digest: str) -> str:
@@ -479,7 +478,7 @@ def keep_rows(home: Path, key: str, X: np.ndarray, run_id: str = "") -> None:
 
 
 def is_quick(n_rows: int, n_features: int, config: RunConfig, most_seconds: float) -> bool:
-    """Whether a page may describe the rows itself: kernels are compiled and it is fast."""
+    """Whether a page may describe the rows itself: fast enough, and without compiled kernels."""
     # measured with one thread on 10,000 rows of 784 features
     seconds = n_rows * (2e-9 * n_features + config.k * (1e-6 + 2e-10 * n_features))
     return not MODELS[config.model].can.compiled and seconds <= most_seconds

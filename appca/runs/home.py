@@ -13,10 +13,10 @@ _held: list[ExitStack] = []
 
 
 def home() -> Path:
-    """Return the folder named by ``APPCA_HOME``, else the user's own data folder.
+    """Return the folder named by ``APPCA_HOME``, else the user's data folder.
 
-    Only its owner can access it (0700), even if it existed before, whatever the permissions of the
-    files in it.
+    Only its owner can access the folder (0700), even if it existed before and whatever the
+    permissions of the files in it.
     """
     if os.environ.get("APPCA_HOME"):
         return private(Path(os.environ["APPCA_HOME"]).expanduser().absolute())
@@ -39,7 +39,7 @@ def private(folder: Path) -> Path:
 def is_served(*, hold: bool = False) -> str | None:
     """Return the reason to refuse a second server for the home, or None.
 
-    `hold` locks the home until this process ends. Commands may still use it.
+    `hold` locks the home until this process ends, but commands may still use it.
     """
     place = home() / "jobs"
     with suppress(OSError), ExitStack() as stack:
@@ -56,7 +56,7 @@ def is_served(*, hold: bool = False) -> str | None:
 
 
 def secret(folder: Path) -> bytes:
-    """Return 32 secret random bytes that all processes with this home share.
+    """Return 32 secret random bytes that all processes using this home share.
 
     Raises OSError if the home is read-only.
     """
@@ -75,9 +75,9 @@ def secret(folder: Path) -> bytes:
 def threads() -> int:
     """Return the threads per computation: ``OMP_NUM_THREADS``, else half of the cores.
 
-    A matrix product's last bits depend on the number of threads, so pages and workers must use the
-    same number. Two workers that both use all cores slow each other down: two products at once on
-    two cores take three times as long as with one thread each.
+    The last bits of a matrix product depend on the number of threads, so pages and workers must use
+    the same number. Two workers that use all cores slow each other down: on two cores, two
+    simultaneous products take three times as long as with one thread each.
     """
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     if wanted.isascii() and wanted.isdigit() and int(wanted) > 0:
@@ -90,7 +90,7 @@ def threads() -> int:
 def hold_threads() -> None:
     """Limit BLAS to `threads()`, so that pages and workers get the same bits.
 
-    This is permanent: the end of a fit must not change the threads of another in the same process.
+    The limit is permanent: the end of a fit must not change the threads of others in this process.
     """
     import appca.models.estimator  # noqa: F401 (loads every BLAS there will be)
     from appca.models.threads import hold_blas

@@ -1,8 +1,8 @@
 """A fitted model in a file (NPZ, no pickle), which gives the same numbers for new rows.
 
-The file has the arrays that describing new rows needs (`FittedModel.model_arrays`), and ``run``,
-a JSON text with ``config`` (`RunConfig.to_dict`) and ``info`` (`RunInfo.to_dict`). Other arrays
-are ignored, such as the description of the rows in ``appca fit --out NAME.npz``.
+The file contains the arrays needed to describe new rows (`FittedModel.model_arrays`), and ``run``,
+a JSON text with ``config`` (`RunConfig.to_dict`) and ``info`` (`RunInfo.to_dict`). Other arrays,
+such as the description of the rows in ``appca fit --out NAME.npz``, are ignored.
 """
 
 import io
@@ -53,24 +53,24 @@ class _Saved(Struct):
 
 
 def load_model(path: Path | str) -> Any:
-    """Load a fitted model from a file of `save`, the page Export, or ``appca fit --out``.
+    """Load a fitted model from a file written by `save`, the page Export, or ``appca fit --out``.
 
     Parameters
     ----------
     path : Path or str
-        An NPZ file. It is read without pickle, and sizes are checked before data are read.
+        An NPZ file, which is read without pickle. Sizes are checked before data are read.
 
     Returns
     -------
     estimator
         The fitted scikit-learn estimator. For a file written by `save`, it has the class of the
-        saved estimator. For a file of the command line or the app, it is an
+        saved estimator. For a file from the command line or the app, it is an
         `appca.models.preprocessed.Preprocessed`: its rows are in units of the data, and
-        ``estimator_`` is the model after preprocessing. ``config`` has all settings and the digest
-        of the data, ``info`` facts about the fit.
+        ``estimator_`` is the model after preprocessing. ``config`` contains all settings and the
+        digest of the data, ``info`` facts about the fit.
         ``transform``, ``allocate``, ``score_samples`` and other methods give the same results as
         before saving, to the bit on the same machine. Columns of a data frame must have the names
-        and order of the fit. Draws (``posterior_``) are not in the file.
+        and order of the fit. The file does not contain draws (``posterior_``).
 
     Raises
     ------
@@ -104,7 +104,7 @@ def behind(options: dict[str, Any], estimator: Any, model: FittedModel) -> Any:
 
 
 def _named(estimator: Any, names: Sequence[str]) -> Any:
-    """Let an estimator check column names, unless their number is wrong."""
+    """Make an estimator check column names, unless their number is wrong."""
     if len(names) == len(set(names)) == estimator.n_features_in_:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator
@@ -153,7 +153,7 @@ def _saved(packed: Packed, name: str) -> Any:
 
 
 def annotated_fit(config: RunConfig, fitted: FittedRun) -> AnnotatedFit:
-    """Return a run for an annotated data file, with the variance of its components."""
+    """Return a run for an annotated data file, with its components' shares of variance."""
     estimator = estimator_class(config.model)(**config.parameters)
     estimator.restore(fitted.estimator_arrays())
     ratio = getattr(estimator, "explained_variance_ratio_", None)  # missing in some models
@@ -174,7 +174,7 @@ def model_bytes(
 ) -> bytes:
     """Return a model file, without the parts of a run that new rows do not need.
 
-    `names` are those of the features of the data, if any.
+    `names` are the names of the data's features, if any.
     """
     buffer = io.BytesIO()
     kept = model.model_arrays() | about_run(config, info, names)
@@ -185,7 +185,7 @@ def model_bytes(
 def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
     """Read a model file without creating the estimator; `appca.runs.fit.project` uses the result.
 
-    `name` is for messages. Raises InputError if the file is missing, damaged, or not a model file.
+    `name` is used in messages. Raises InputError if the file is missing, damaged or no model file.
     """
     with _opened(name, file) as packed:
         if f"{RUN}.npy" not in packed:
@@ -232,7 +232,7 @@ def _model_of(packed: Packed, name: str, kind: str, config: RunConfig | None = N
 
 
 def fits_together(model: FittedModel, config: RunConfig | None = None) -> bool:
-    """Whether arrays are those of one model with these settings; otherwise errors come later.
+    """Whether arrays belong to one model with these settings; otherwise queries would fail later.
 
     The noise variance is a number, or one per feature (0 for constant features); learned sizes and
     scales are positive.

@@ -1,10 +1,10 @@
 """Numbers of components on screen: 1 to K in every run, assigned once and stored with the run.
 
-When a run is first shown, its components are matched (Hungarian) to those of the fit on screen. A
-component with |cos| of at least `ROUGHLY` keeps its number, if at most K. The others get the free
-numbers, by explained variance. Signs and names belong to directions: a registry in the home, for
-each data set and model, applies them to any run with such a direction. Directions never change.
-`numbered` reorders a run for everything that shows or saves it.
+When a run is first shown, the Hungarian method matches its components to those of the fit on
+screen. A component with |cos| of at least `ROUGHLY` takes the number of its match, if at most K.
+The others take the free numbers in the order of explained variance. Signs and names belong to
+directions: a registry in the home, for each data set and model, applies them to every run with that
+direction. Directions never change. `numbered` reorders a run before it is shown or saved.
 """
 
 from collections.abc import Iterator
@@ -24,14 +24,14 @@ from appca.storage.files import or_none, read_json, read_numbered, write_json, w
 from appca.storage.identity import digest_of
 from appca.words import storing
 
-FILE = "numbers.json"  # in a run's folder
+FILE = "numbers.json"  # file in a run's folder
 
 
 class Numbering(NamedTuple):
     """Order, signs and names of components 1, 2, ... K on screen."""
 
-    order: tuple[int, ...]  # (K,) index in the estimator, from 0
-    signs: tuple[int, ...]  # (K,) 1 as fitted, -1 flipped
+    order: tuple[int, ...]  # (K,) index in the estimator, counted from 0
+    signs: tuple[int, ...]  # (K,) 1 if as fitted, -1 if flipped
     names: tuple[str, ...]  # (K,) empty if unnamed
 
     @property
@@ -44,8 +44,8 @@ class Numbering(NamedTuple):
 class _Stored(NamedTuple):
     """The stored numbering of a run, in the order of the estimator."""
 
-    numbers: tuple[int, ...]  # (K,) distinct directions in the registry
-    signs: tuple[int, ...]  # (K,) without flips in the registry
+    numbers: tuple[int, ...]  # (K,) distinct numbers of directions in the registry
+    signs: tuple[int, ...]  # (K,) signs before the registry's flips
     names: tuple[str, ...]  # (K,) for this run only
     places: tuple[int, ...]  # (K,) numbers on screen: 1 to K
 
@@ -55,7 +55,7 @@ class _Registry(NamedTuple):
 
     numbers: np.ndarray  # (M,) int64
     directions: np.ndarray  # (M, D) float32, unit length in data units, as first shown
-    turned: np.ndarray  # (M,) bool: flipped by a user
+    turned: np.ndarray  # (M,) bool; True if a user flipped the direction
     names: np.ndarray  # (M,) str
 
     def followed_by(self, numbers: np.ndarray, directions: np.ndarray) -> "_Registry":
@@ -73,8 +73,8 @@ class ComponentNumbers:
     def of_run(self, run: Run, screen: np.ndarray | None = None) -> Numbering:
         """Return the numbering of a stored run; assign it if the run was never shown before.
 
-        `screen` (K', D) are the `directions` of the fit on screen, if any. If the numbering cannot
-        be stored, it is assigned again next time.
+        `screen` (K', D) contains the `directions` of the fit on screen, if any. If the numbering
+        cannot be stored, it is assigned again next time.
         """
         stored = _stored(run)
         registry = self._read(run.config, len(run.fitted.preprocessing.offset))
@@ -86,15 +86,15 @@ class ComponentNumbers:
     def expected(
         self, config: RunConfig, fitted: FittedModel, screen: np.ndarray | None = None
     ) -> Numbering:
-        """Return the numbering that a fit would get as a run, without storing it."""
+        """Return the numbering that a fit would get as a stored run."""
         rows = directions(fitted)
         registry = self._read(config, rows.shape[1])
         return _as_shown(*_matched(rows, fitted.explained_variance, registry, screen))
 
     def adopt(self, run: Run, numbering: Numbering) -> None:
-        """Store the original numbering of an imported run, unless it has one here.
+        """Store the original numbering of an imported run, unless this home has a numbering for it.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if writing fails.
         """
         if _stored(run) is not None or (run.path / LABELS).exists():
             return
@@ -113,16 +113,16 @@ class ComponentNumbers:
             _store(run, stored._replace(signs=tuple(before), places=places))
 
     def rename(self, run: Run, component: int, name: str) -> Numbering:
-        """Name a component, counted from 0, in all runs that have it; an empty text removes it.
+        """Name a component, counted from 0, in all runs that have it; an empty text unnames it.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if writing fails.
         """
         return self._change(run, component, name=" ".join(name.split())[:NAME_LENGTH])
 
     def flip(self, run: Run, component: int) -> Numbering:
         """Flip a component, counted from 0, and its scores in all runs that have it.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if writing fails.
         """
         return self._change(run, component)
 
@@ -225,7 +225,7 @@ def directions(fitted: FittedModel) -> np.ndarray:
 
 
 def likeness(rows: np.ndarray, screen: np.ndarray | None) -> dict[int, tuple[int, int]]:
-    """Return the directions (K, D) on screen (K', D): index to (index on screen, sign)."""
+    """Match directions (K, D) to those on screen (K', D): index to (index on screen, sign)."""
     if screen is None or screen.shape[1] != rows.shape[1]:
         return {}
     cosine = rows @ screen.T
@@ -249,7 +249,7 @@ def _matched(
     numbers[ours] = registry.numbers[theirs]
     new = np.flatnonzero(numbers == 0)
     numbers[new] = registry.numbers.max(initial=0) + 1 + np.arange(len(new))
-    # a matched component keeps its number; the others take free ones
+    # a matched component keeps its number; the others take free numbers
     there = {k: place for k, (place, _) in on_screen.items()}
     placed = {k: place for k, place in there.items() if place < K}
     free = sorted(set(range(K)) - set(placed.values()))
@@ -262,7 +262,7 @@ def _matched(
 
 
 def _pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Match rows to columns for the largest total, with values of at least `ROUGHLY`."""
+    """Match rows to columns with the largest total; drop values below `ROUGHLY`."""
     from scipy.optimize import linear_sum_assignment
 
     worth = np.where(values >= ROUGHLY, values, -1.0)

@@ -68,23 +68,23 @@ class RunConfig(OfModel):
     dataset : str
         Digest of the data set.
     preprocessing : dict
-        Options as in `Preprocessing.to_dict`; missing ones have their defaults.
+        Options as in `Preprocessing.to_dict`; missing options have their defaults.
     model : str
         A key of `MODELS`.
     parameters : dict
-        Keywords of the estimator; missing ones have their defaults. ``random_state`` is an integer,
-        so that the run is reproducible. Settings of sampling are dropped if nothing is sampled, so
-        that they do not change the run's id.
+        Keywords of the estimator; missing keywords have their defaults. ``random_state`` is an
+        integer, so that the run is reproducible. If nothing is sampled, settings of sampling are
+        dropped, because they must not change the run's id.
     stopped_at : int or None
         Number of iterations (over all starts) after which the user stopped the run.
     imported : str or None
-        For a run from a session file: the digest of its arrays, which distinguishes its id from
+        For a run from a session file, the digest of its arrays, which makes its id differ from
         that of a fit. Such settings are shown but never fitted.
 
     Raises
     ------
     InputError
-        For an unknown model or setting, or an invalid value.
+        If a model or setting is unknown, or a value is invalid.
     """
 
     later: ClassVar[Mapping[str, object]] = {"imported": None}
@@ -124,14 +124,14 @@ class RunConfig(OfModel):
 
     @property
     def n_active(self) -> int | None:
-        """Number of components per row; None if rows differ."""
+        """The number of components per row; None if rows differ."""
         if self.name_of_k == "max_components" or self.parameters.get("n_active") == LEARNED:
             return None
         return int(self.parameters.get("n_active", self.k))
 
     @property
     def chosen_size(self) -> int | None:
-        """Number of components per row, if it is a setting."""
+        """The number of components per row, if it is a setting."""
         return self.n_active if "n_active" in self.parameters else None
 
     @property
@@ -143,7 +143,7 @@ class RunConfig(OfModel):
 
     @property
     def sizes(self) -> list[str]:
-        """Number of components, L if it is a setting, and extensions."""
+        """The number of components, L if it is a setting, and the extensions, in words."""
         is_setting = "n_active" in self.parameters
         words = [f"K = {self.k}" if is_setting or self.n_active else f"K up to {self.k}"]
         if is_setting:
@@ -168,7 +168,7 @@ class RunConfig(OfModel):
 
     @property
     def unknown(self) -> list[str]:
-        """Recorded settings that this version of the model does not have."""
+        """Recorded settings that this version of the model lacks."""
         settings = defaults(self.model, "gibbs")
         return sorted(set(self.to_dict()["parameters"]) - set(settings))
 
@@ -177,7 +177,7 @@ class RunConfig(OfModel):
         return replace(self, **{"stopped_at": None, "imported": None, **changes})
 
     def of_import(self, digest: str | None) -> Self:
-        """Return the settings of a run with imported arrays; those of a fit if `digest` is None."""
+        """Return the settings of a run with imported arrays, or of a fit if `digest` is None."""
         fields = {name: value for name, value in self.to_dict().items() if name != "imported"}
         return self.from_record(fields if digest is None else fields | {"imported": digest})
 
@@ -203,7 +203,7 @@ class RunConfig(OfModel):
 
 
 class _Record(NamedTuple):
-    """Fields that recorded settings must have, before unknown ones are removed."""
+    """Fields that recorded settings must have, before unknown settings are removed."""
 
     model: Text
     parameters: Settings
@@ -216,7 +216,7 @@ class RunInfo(NamedTuple):
     stop_reason: Text
     log_likelihood: Finite  # nats, all rows
     likelihood: Text  # how it was computed, such as "exact"
-    likelihood_error: NotNegative  # standard error of it, nats; 0 if exact
+    likelihood_error: NotNegative  # standard error in nats; 0 if exact
     n_rows: FromOne
     n_features: Count  # after preprocessing
     versions: Annotated[dict[Text, Text], Meta(max_length=100)]  # versions of packages
@@ -227,7 +227,7 @@ class RunInfo(NamedTuple):
 
     @classmethod
     def from_dict(cls, about: Mapping[str, Any]) -> "RunInfo":
-        """Rebuild facts from `to_dict`; ValueError if one is missing or of another type."""
+        """Rebuild facts from `to_dict`; ValueError if a fact is missing or has the wrong type."""
         info: RunInfo = fitted(cls, about)
         return info
 

@@ -9,9 +9,9 @@ A session file (``NAME.appca``) is a zip of
     selections/<i>.npy        (N,) bool, the rows of each selection
     maps/<i>.npy              (N, 2 or 3) float32, the coordinates of each map
 
-It contains no pickle, and no name in it becomes a path. The whole file is checked before anything
-is stored. Arrays do not prove that a run was fitted with its settings, so a run that was not
-fitted here is stored as imported: its id depends on its arrays and cannot replace a fit.
+The file contains no pickle, and names in it never become paths. The whole file is checked before
+anything is stored. Arrays do not prove that a run was fitted with its settings. So a run that was
+not fitted here is stored as imported: its id depends on its arrays, and it cannot replace a fit.
 """
 
 import io
@@ -53,8 +53,8 @@ FORMAT, VERSION = "appca session", 1
 CONTENTS, MISSING = "session.json", "data/missing.npy"
 SELECTED = "selections/selected.npy"
 _WIDE = ("scores", "active", "inclusion")  # one column per component; others: one value per row
-MOST_RUNS, MOST_SELECTIONS = 1000, 10_000  # per file
-MOST_SAID = 200_000  # number of values in the provenance, plus eight per column
+MOST_RUNS, MOST_SELECTIONS = 1000, 10_000  # maximum numbers per file
+MOST_SAID = 200_000  # maximum number of values in the provenance, plus eight per column
 TASK, NOW = "appca.runs.session:unpack_here", "selected.npy"
 
 
@@ -72,8 +72,8 @@ class _Components(Struct):
     """The numbers, names and signs of components, in the order of the arrays."""
 
     names: list[Text]
-    rows: list[Count]  # indices in the estimator, from 0
-    turned: list[Literal[1, -1]]  # signs that were applied to the arrays
+    rows: list[Count]  # indices in the estimator, counted from 0
+    turned: list[Literal[1, -1]]  # signs applied to the arrays
 
 
 class _AboutRun(Struct):
@@ -103,11 +103,11 @@ class Session(NamedTuple):
     selected: np.ndarray | None = None  # (N,) bool, current selection
     opened: str | None = None  # id of the run on screen
     look: Mapping[str, str | float] = {}  # colours, view and map settings of the page
-    maps: Sequence[KeptMap] = ()  # maps of its rows
+    maps: Sequence[KeptMap] = ()  # maps of the data set's rows
 
 
 class Unpacked(NamedTuple):
-    """The contents of a session file after they were stored."""
+    """The stored contents of a session file."""
 
     dataset: str  # digest
     runs: tuple[str, ...]  # ids
@@ -120,8 +120,8 @@ class Unpacked(NamedTuple):
 def pack(session: Session, home: Path | None = None, *, with_data: bool = True) -> bytes:
     """Return a session file, with the components of all runs in the order on screen.
 
-    `home` is the home of the runs, by default the user's. A file without data can be opened if the
-    data set is stored there, or built in.
+    `home` is the home of the runs, by default the user's. A file without data can only be opened
+    where the data set is stored or built in.
 
     Raises InputError if a run belongs to other data, or its arrays cannot be read.
     """
@@ -146,7 +146,7 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
     if session.selected is not None and session.selected.any():
         members[SELECTED] = session.selected
     members |= {f"maps/{i}.npy": map_.coordinates for i, (_, map_) in enumerate(session.maps)}
-    # ids as fits, because a file cannot prove whether a run was imported
+    # ids of fits, because a file cannot prove whether a run was imported
     ids = {run.id: run.config.of_import(None).id for run in session.runs}
     contents = {
         "format": FORMAT,
@@ -170,12 +170,12 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
 def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     """Check a whole session file, then store its contents in a home.
 
-    Existing data sets, runs and component names are kept. A selection with the name of another is
-    stored under a new name. `name` is for messages.
+    Existing data sets, runs and component names are kept. A selection whose name is taken is
+    stored under a new name. `name` appears in messages.
 
-    Raises InputError if the file is damaged or not a session file, or if its data do not match
-    their digest or are missing; then nothing is stored. Also raises if writing fails; opening the
-    file again then adds the rest.
+    Raises InputError if the file is damaged or not a session file, or if its data are missing or do
+    not match their digest; nothing is stored then. Also raises InputError if writing fails; opening
+    the file again then adds the remainder.
     """
     packed = Packed(name, stream)
     try:
@@ -193,7 +193,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         msg = f"“{shortened(name)}” is damaged{why}; save it again."
         raise InputError(msg) from error
     store, stored_as = RunStore(home), dict[str, str]()
-    here = or_none(partial(DatasetStore(home).get, dataset.digest))  # has its own name and source
+    here = or_none(partial(DatasetStore(home).get, dataset.digest))  # with its own name and source
     digest = DatasetStore(home).put(dataset) if here is None else here.digest
     for about, (config, result, numbering) in zip(contents.runs, runs, strict=True):
         # a run is stored as imported unless the same fit exists here
@@ -215,7 +215,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
 def unpack_apart(name: str, file: Path, home: Path, scratch: Path) -> Unpacked:
     """Unpack a session file like `unpack`, in another process with bounded memory and time.
 
-    Raises InputError also if the file exceeds the memory or time that its size allows.
+    Also raises InputError if the file needs more memory or time than its size allows.
     """
 
     def received(place: Path, facts: dict[str, Any]) -> Unpacked:
@@ -259,7 +259,7 @@ def _contents(packed: Packed) -> _Contents:
 
 
 def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
-    """Return the data set with the right digest: from the file, the store, or a built-in source."""
+    """Return the data set with this digest from the file, the store, or a built-in source."""
     if weight(about.provenance) > MOST_SAID + 8 * len(about.feature_names or ()):
         msg = f"it has more than {MOST_SAID:,} values for “provenance” of “dataset”"
         raise Misfit(msg)

@@ -21,7 +21,7 @@ from appca.storage.files import FILES, OtherFormat, or_none, read_json, write_js
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.words import InputError, reason, refusing, storing
 
-LIVE_RUNS_KEPT = 50  # newest runs from slider moves; older ones are deleted
+LIVE_RUNS_KEPT = 50  # number of runs kept from slider moves; older runs are deleted
 ARRAYS = "arrays.npz"
 LABELS = "labels.json"  # names and signs of components
 NAME_LENGTH, _TITLE_LENGTH = 40, 120
@@ -33,13 +33,13 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run in the store; its arrays are read from disk when they are first used."""
+    """A run in the store, whose arrays are read from disk at first use."""
 
     id: str
     config: RunConfig
     info: RunInfo
-    name: str  # shown name; made from the settings by default
-    custom_name: str | None  # name given by a user
+    name: str  # name to show, by default made from the settings
+    custom_name: str | None  # name that a user gave
     created: float  # seconds since 1970
     origin: str  # "fit" or "live"
     path: Path
@@ -48,8 +48,8 @@ class Run:
     def fitted(self) -> FittedRun:
         """The model and the description of the rows.
 
-        Raises InputError if the file is damaged, deleted or temporarily unreadable; `is_passing` of
-        the error's cause distinguishes the last case.
+        Raises InputError if the file is damaged, deleted or temporarily unreadable; `is_passing`
+        recognizes the last case by the error's cause.
         """
         try:
             return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
@@ -65,12 +65,12 @@ class Run:
 
     @property
     def kept(self) -> bool:
-        """Whether it is kept until deleted: requested, named, or with named or flipped parts."""
+        """Whether the run is kept until deleted: requested, named, or with edited components."""
         return self.origin == "fit" or bool(self.custom_name) or (self.path / LABELS).exists()
 
     @property
     def is_shared(self) -> bool:
-        """Whether it is in a shared home, which is read-only."""
+        """Whether the run is in a shared home, which is read-only."""
         return self.path.parent.parent in files.homes()
 
 
@@ -78,7 +78,7 @@ class RunStore:
     """Runs below ``<home>/runs/<id>/``, each with ``config.json`` and ``arrays.npz``.
 
     A run is written as a draft and moved in one step, so a killed process leaves no partial run.
-    Damaged runs are left out of lists; `damaged` explains them.
+    Lists omit damaged runs; `damaged` explains them.
     """
 
     def __init__(self, home: Path) -> None:
@@ -89,9 +89,9 @@ class RunStore:
     ) -> Run:
         """Store a result; an existing run is kept and becomes the newest.
 
-        The default name is made from its settings. Only the newest 50 runs of origin "live" are
-        stored, apart from those that are `Run.kept`; the other origin is "fit". Raises InputError
-        if writing fails.
+        The default name is made from the settings. The origin is "fit" or "live"; except for runs
+        with `Run.kept`, only the newest 50 runs of origin "live" stay. Raises InputError if writing
+        fails.
         """
         target = self.folder / config.id
         with storing("The fit", self.folder):
@@ -112,7 +112,7 @@ class RunStore:
         return present or _read(target)
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
-        """Make an undamaged run the newest, perhaps with a new name; None if there is none.
+        """Make an undamaged run the newest, optionally with a new name; None if it does not exist.
 
         If writing fails, the run keeps its time and name.
         """
@@ -130,7 +130,7 @@ class RunStore:
         return or_none(partial(_read, run.path))
 
     def get(self, run_id: str) -> Run | None:
-        """Return a run, also from a shared home; None if it is missing or damaged.
+        """Return a run, including from a shared home; None if it is missing or damaged.
 
         See `or_none`.
         """
@@ -141,7 +141,7 @@ class RunStore:
         return or_none(partial(_read, other)) if run is None and other else run
 
     def list(self) -> list[Run]:
-        """All readable runs, newest first."""
+        """Return all readable runs, newest first."""
         runs = []
         for folder in self._folders():
             with suppress(*_UNREADABLE):  # `damaged` explains these
@@ -149,12 +149,12 @@ class RunStore:
         return sorted(runs, key=lambda run: -run.created)
 
     def damaged(self) -> dict[str, str]:
-        """Return one sentence for each run that cannot be read, by id."""
+        """Return a sentence for each unreadable run, by id."""
         sentences = {folder.name: self.damage(folder.name) for folder in self._folders()}
         return {run_id: sentence for run_id, sentence in sentences.items() if sentence}
 
     def damage(self, run_id: str) -> str | None:
-        """Return the sentence about one run; None if it is undamaged or missing."""
+        """Return the sentence about a run; None if it is undamaged or missing."""
         if not is_id(run_id) or not os.path.lexists(self.folder / run_id):
             return None
         try:
@@ -193,7 +193,7 @@ class RunStore:
             files.discard(self.folder / run_id)
 
     def drop_arrays(self, run_id: str) -> None:
-        """Delete damaged arrays, so that the run is fitted again; names are kept.
+        """Delete damaged arrays, but not names, so that the run is fitted again.
 
         Raises InputError if they cannot be deleted.
         """
@@ -247,7 +247,7 @@ def _read(folder: Path) -> Run:
 def changeable(run: Run, folder: Path) -> Run:
     """Return a writable run: a run in a shared home is copied first.
 
-    Raises InputError when the disk refuses.
+    Raises InputError if writing fails.
     """
     if not run.is_shared:
         return run
@@ -264,7 +264,7 @@ def _is_sound(folder: Path) -> bool:
 
 
 def remedy(config: RunConfig) -> str:
-    """Return what to do about damaged arrays, in words."""
+    """Return a phrase with the remedy for damaged arrays."""
     return "fit it again" if config.imported is None else "open the file that it came in again"
 
 
@@ -315,7 +315,7 @@ def _load(file: Path, _changed: int) -> FittedRun:
 
 JOURNAL = "records.txt"
 JOURNALS = ("grids", "stability", "masked", "models", "quality")
-# folder of a home -> files required in each subfolder
+# folder of a home -> required files of each subfolder
 _NEEDED: dict[str, tuple[str, ...]] = {
     "datasets": ("meta.json",),
     "runs": ("config.json",),
@@ -334,7 +334,7 @@ class StoredFinding(NamedTuple):
 
 
 def findings(home: Path) -> Iterator[StoredFinding]:
-    """Yield the damaged and missing files of a home; hidden files are ignored."""
+    """Yield the damaged and missing files of a home, except hidden files."""
     for name, needed in _NEEDED.items():
         for place, inside, _ in os.walk(home / name):
             inside[:] = sorted(folder for folder in inside if not folder.startswith("."))
@@ -382,7 +382,7 @@ class Labels(NamedTuple):
     """Names and signs that a user gave to components."""
 
     names: tuple[str, ...]  # (K,) empty if unnamed
-    signs: tuple[int, ...]  # (K,) 1 as fitted, -1 flipped
+    signs: tuple[int, ...]  # (K,) 1 if as fitted, -1 if flipped
 
 
 def labels(run: Run) -> Labels:

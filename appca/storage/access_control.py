@@ -21,7 +21,7 @@ def is_loopback(host: str) -> bool:
 def refusal(address: str | None, hosts: Iterable[str], *, guarded: bool) -> str | None:
     """Return the reason to refuse an address to listen at; None if it is allowed.
 
-    `hosts` are the names the server answers to; `guarded` says whether there is a token or a proxy.
+    `hosts` are the names that the server accepts; `guarded` means that there is a token or a proxy.
     """
     if guarded or is_loopback(address or "") or not all(map(is_loopback, hosts)):
         return None
@@ -38,7 +38,7 @@ def cookie(secret: str) -> str:
 
 
 def same(text: str, other: str) -> bool:
-    """Whether two texts are equal, in a time that does not depend on them."""
+    """Whether two texts are equal, compared in constant time."""
     return hmac.compare_digest(text.encode(errors="replace"), other.encode(errors="replace"))
 
 

@@ -24,22 +24,22 @@ from appca.words import InputError
 
 _DRAFT = re.compile(r"\.[0-9a-f]{32}(?:-.+)?")
 ASIDE = ".before"  # no leading dot, so that `sweep` ignores it
-_STALE_SECONDS = 86_400  # older drafts have no living owner
+_STALE_SECONDS = 86_400  # age in seconds above which a draft has no living owner
 _TRIES = 10
 
 
 def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
     """Write a file atomically; text becomes UTF-8. May raise OSError.
 
-    If writing fails, the old file is unchanged and no draft remains. If `durable`, the file
-    survives a power failure after the return.
+    If writing fails, the old file is unchanged and no draft remains. A `durable` file survives a
+    power failure after the return.
     """
     with growing(path, durable=durable) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 def check_place(path: Path) -> None:
-    """Raise OSError where `write` could not create a file."""
+    """Raise OSError if `write` could not create a file there."""
     path.exists()
     with _claimed(path.parent, partial(Path.touch, exist_ok=False)):
         pass
@@ -47,7 +47,7 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def growing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """Yield a file to write in parts; it is moved to its path when complete, see `write`."""
+    """Yield a file to write in parts, and move it to its path when complete; see `write`."""
     sweep(path.parent)
     with _claimed(path.parent, partial(Path.touch, exist_ok=False)) as draft:
         with solid(draft, durable=durable) as file:
@@ -67,7 +67,7 @@ def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 @contextmanager
 def draft_folder(parent: Path) -> Iterator[Path]:
-    """Yield a locked draft folder; it is removed at the end unless moved.
+    """Yield a locked draft folder, and remove it at the end unless it was moved.
 
     May raise OSError.
     """
@@ -95,7 +95,7 @@ def put_folder(
 
 
 def replace_folder(draft: Path, target: Path) -> None:
-    """Replace a folder by a finished one.
+    """Replace a folder by a finished folder.
 
     Between two renames, the old folder is at `aside`, where readers look if the path is empty. The
     next replacement cleans up. If writing fails, the old folder is kept; may raise OSError.
@@ -124,7 +124,7 @@ def aside(target: Path) -> Path:
 
 
 def discard(path: Path) -> None:
-    """Remove a folder in one step, so that no reader sees part of it; it may be missing.
+    """Remove a folder, if it exists, in one step, so that no reader sees part of it.
 
     May raise OSError.
     """
@@ -144,7 +144,7 @@ def remove(path: Path) -> None:
 
 
 def forget(folder: Path, prefix: str) -> None:
-    """Remove folders with this prefix left more than a day ago by killed servers."""
+    """Remove folders with this prefix that killed servers left more than a day ago."""
     for left in folder.glob(f"{prefix}*"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE_SECONDS:
@@ -154,8 +154,8 @@ def forget(folder: Path, prefix: str) -> None:
 def sweep(folder: Path) -> None:
     """Remove the drafts in a folder whose owners have ended.
 
-    Where files cannot be locked, drafts older than a day are removed. A draft is named by a dot and
-    32 hex digits, perhaps followed by a file name; other files are kept.
+    If files cannot be locked, drafts older than a day are removed. A draft's name is a dot and 32
+    hex digits, perhaps followed by a file name; other files are kept.
     """
     for draft in folder.glob(".*"):
         if not _DRAFT.fullmatch(draft.name):
@@ -195,7 +195,7 @@ Content = TypeVar("Content")
 
 
 class OtherFormat(InputError):
-    """A file has the format of another version."""
+    """A file has a different version's format."""
 
 
 def numbered(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def numbered(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_other_format(what: str, number: object, expected: int | None = None) -> None:
-    """Raise OtherFormat for another format number, ValueError for an invalid one.
+    """Raise OtherFormat if the format number differs, ValueError if it is invalid.
 
     `what` names the file in the message, “Fit 1a2b3c4d5e6f”; `expected` is FORMAT by default.
     """
@@ -232,7 +232,7 @@ def without_number(what: str, facts: Mapping[str, Any]) -> dict[str, Any]:
 def or_none(read: Callable[[], Content]) -> Content | None:
     """Return the content, or None if it cannot be read.
 
-    Raises OtherFormat, because a file of another version is not damaged.
+    Raises OtherFormat, because files of other versions are not damaged.
     """
     try:
         return read()
@@ -259,7 +259,7 @@ def digests_of(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def check_file(file: Path, digest: str) -> None:
-    """Raise Damaged for a file with another digest; may raise OSError."""
+    """Raise Damaged if a file's digest differs; may raise OSError."""
     if sha256_of_file(file) != digest:
         raise Damaged(file)
 
@@ -285,7 +285,7 @@ def line_of(text: str) -> bytes:
 
 
 def lines_in(content: bytes) -> tuple[list[str], int]:
-    """Return the undamaged lines written by `line_of`, and the number of damaged ones."""
+    """Return the undamaged lines written by `line_of`, and the number of damaged lines."""
     lines, n_damaged = [], 0
     for line in content.splitlines(keepends=True):
         text = line[9:-1].decode(errors="replace")
@@ -297,7 +297,7 @@ def lines_in(content: bytes) -> tuple[list[str], int]:
 
 
 DIGEST = "sha256"
-MOST_REMEMBERED = 1 << 14  # folders
+MOST_REMEMBERED = 1 << 14  # maximum number of cached folders
 SETTLED_SECONDS = 2.0  # two changes within this time may have the same modification time
 Result = TypeVar("Result")
 
@@ -435,10 +435,10 @@ def made_of(file: Path) -> str:
 
 
 def prune(folder: Path, pattern: str, most_bytes: int, keep: Path | None = None) -> list[Path]:
-    """Delete the least recently used files until the rest fits; return them, oldest first.
+    """Delete the least recently used files until the others fit; return them, oldest first.
 
-    `keep` is the file just written; it is kept even if it exceeds the limit. Files that are missing
-    or cannot be deleted are skipped.
+    `keep` is the file just written, which is kept even above the limit. Files that are missing or
+    cannot be deleted are skipped.
     """
     files = []
     for file in folder.glob(pattern):

@@ -15,17 +15,17 @@ import numpy as np
 from appca.storage.schema import Misfit, fitted
 from appca.words import InputError, shortened
 
-_MOST = 1 << 63  # limit of integers
+_MOST = 1 << 63  # upper limit of integers
 ID_DIGITS = 12  # 48 bits: a collision among a million settings has probability 0.002
 
 
 class Recorded:
-    """Base of frozen dataclasses of settings that are stored under an id of their content.
+    """Base of frozen dataclasses of settings that are stored under an id computed from them.
 
     Declare subclasses with ``eq=False``: settings with equal ids are equal and have equal hashes.
 
-    `later` has fields that were added later, with the values that preserve older behaviour. A field
-    with that value is not recorded, so older records keep their ids.
+    `later` lists fields that were added later, with the values that preserve older behaviour. A
+    field with that value is not recorded, so older records keep their ids.
     """
 
     later: ClassVar[Mapping[str, object]] = {}
@@ -42,7 +42,7 @@ class Recorded:
         return hash(self.id)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able settings, which `from_dict` converts to equal ones."""
+        """Return JSON-able settings, which `from_dict` converts to equal settings."""
         return without(asdict(self), self.later)  # type: ignore[call-overload]
 
     @classmethod
@@ -92,7 +92,7 @@ def is_id(text: object) -> bool:
 
 
 def is_digest(text: object) -> bool:
-    """Whether it is the digest of a data set, a full SHA-256; see `is_id`."""
+    """Whether a text is the digest of a data set, a full SHA-256; see `is_id`."""
     return _is_hex(text, 64)
 
 

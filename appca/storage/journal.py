@@ -1,8 +1,8 @@
 """Journals: folders with a file to which each result of a long computation is appended.
 
-A journal is a folder ``<home>/<kind>/<id>/`` with ``config.json``, the settings, and
-``records.txt``, one line per record. Every line has a checksum: a truncated or damaged line is
-ignored. There is no pickle.
+A journal is a folder ``<home>/<kind>/<id>/`` with the settings in ``config.json`` and one line per
+record in ``records.txt``, without pickle. Every line has a checksum, and truncated or damaged lines
+are ignored.
 """
 
 import json
@@ -20,7 +20,7 @@ Record = list[Any]  # numbers, texts and None
 
 
 class JournalStore:
-    """The journals of one kind, in a folder of this name in the home."""
+    """The journals of a kind, in the folder of this name in the home."""
 
     def __init__(self, home: Path, kind: str) -> None:
         self.folder = Path(home) / kind
@@ -28,7 +28,7 @@ class JournalStore:
     def begin(self, name: str, config: dict[str, Any]) -> None:
         """Create a journal, or open it and remove damaged lines.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if writing fails.
         """
         folder = self.folder / name
         with storing("The result", self.folder):
@@ -46,7 +46,7 @@ class JournalStore:
     def append(self, name: str, record: Record) -> None:
         """Append a record: numbers, texts and None; numbers are restored to the last bit.
 
-        Raises InputError when the disk refuses.
+        Raises InputError if writing fails.
         """
         line, place = line_of(json.dumps(record, allow_nan=False)), self.folder / name / RECORDS
         with storing("The result", self.folder), place.open("ab", buffering=0) as file:

@@ -20,13 +20,13 @@ ERRORS = (  # measure, claim, the paper's result
 )
 SIGNIFICANT = 0.05
 SHIFT = 6.0  # shift of all events in the negative control, in seconds
-TRAINED = 0.8  # share of the voxels for training; the others are for testing
+TRAINED = 0.8  # share of voxels for training; the others are for testing
 RECORDED, RANDOMISED = "recording", "phases randomised"
 _BINS = 60
 
 
 class Stimulus(NamedTuple):
-    """Time courses to compare the components with, and the map of the linear model."""
+    """Time courses to compare with the components, and the map of the linear model."""
 
     raw: np.ndarray  # (T,) events convolved with the blood response
     plain: np.ndarray  # (T,) the same, detrended, of length 1
@@ -35,16 +35,16 @@ class Stimulus(NamedTuple):
 
 
 class StimulusComponent(NamedTuple):
-    """The component that follows the stimulus best, and the errors of its model."""
+    """The component that best follows the stimulus, and the errors of its model."""
 
     row: Row
-    values: np.ndarray  # (V,) scores, positive with the stimulus, zero if not used
+    values: np.ndarray  # (V,) scores, positive with the stimulus, zero if unused
     course: np.ndarray  # (T,) of length 1
     errors: np.ndarray  # (V,) root mean square error per voxel
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Separate a named recording, one fit at a time, because two would need twice the memory."""
+    """Separate a named recording; fit one model at a time, because two need twice the memory."""
     report("reading the recording", 0.0)
     return separate(load(options["recording"]), options, report)
 
@@ -52,8 +52,8 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     """Fit all models to a recording and to its control, and compare them.
 
-    Events in the options replace the recording's. Raises InputError for events outside it, or if K
-    and L do not suit it.
+    Events in the options replace the recording's. Raises InputError if events are outside the
+    recording, or K and L do not suit it.
     """
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.ppca import PPCA
@@ -180,7 +180,7 @@ def _maps(
 
 
 def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
-    """Judge by the rows of aPPCA, PPCA (L) and PPCA (K) for each pair of sizes, control last."""
+    """Judge by rows of aPPCA, PPCA (L) and PPCA (K) for each pair of sizes, control last."""
     (appca, small, large), control = rows[:3], rows[-3:]
     made = []
     for name, claim, paper in ERRORS:
@@ -189,7 +189,7 @@ def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
             f"{appca[name]:.3f} against {small[name]:.3f}, {ratio:.3f} times (phases random, where "
             f"nothing is shared: {chance:.3f}); PPCA with {large['K']}: {large[name]:.3f}"
         )
-        # The choice of L out of K alone lowers any error, even with random phases.
+        # Choosing L of K components lowers any error, even with random phases.
         number = (f"{appca[name]:.2f}", f"error, PPCA {small['K']}: {small[name]:.2f}")
         number = number if name == "rmse" else ("", "")
         made.append(checked(claim, measured, [ratio < 1, ratio < chance], paper, number))

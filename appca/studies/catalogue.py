@@ -1,4 +1,4 @@
-"""The experiments in the paper's order, and the results shipped with the package."""
+"""The experiments, in the paper's order, and the results shipped with the package."""
 
 from functools import cache
 
@@ -19,9 +19,9 @@ STUDIES: dict[str, Study] = {
 
 
 def study_of(name: str) -> Study:
-    """Return an experiment by its name.
+    """Return an experiment by name.
 
-    Raises InputError for an unknown name.
+    Raises InputError if the name is unknown.
     """
     if name not in STUDIES:
         error = unknown("experiment", name, STUDIES)

@@ -11,7 +11,7 @@ class Claim(NamedTuple):
     """A claim of the paper, with the measurement that tests it."""
 
     claim: str  # a short sentence
-    paper: str  # the paper's number; empty if it gives none
+    paper: str  # the paper's number; empty if the paper gives none
     measured: str
     holds: Holds
     value: str = ""  # the most informative number, for a card: "92%"
@@ -19,7 +19,7 @@ class Claim(NamedTuple):
 
 
 def headings(claims: Sequence[Claim]) -> dict[str, str]:
-    """Return field and heading of each column; without the paper's numbers if there are none."""
+    """Return the field and heading of each column; omit the paper's numbers if there are none."""
     titles = zip(Claim._fields, HEADINGS, strict=False)
     return {name: title for name, title in titles if any(getattr(c, name) for c in claims)}
 

@@ -20,9 +20,9 @@ from appca.words import fixed
 
 LIT = 32  # grey levels; darker pixels are background
 STRONG = 0.3  # minimum |r| of a component that represents the width
-MANY = 0.25  # minimum share of objects for the claim that the map lacks similarity
-SHOWN, IMAGES = 12, 12  # number of groups drawn, and of images in each
-# Objects that the paper names, by their numbers in COIL-20.
+MANY = 0.25  # minimum share of objects that supports the claim that the map lacks similarity
+SHOWN, IMAGES = 12, 12  # number of groups drawn, and of images per group
+# Objects that the paper mentions, by their numbers in COIL-20.
 NAMED = {
     "The cat and a bottle": ({"4"}, {"8", "16"}),
     "The duck and a wooden part": ({"1"}, {"2", "7", "11"}),
@@ -30,7 +30,7 @@ NAMED = {
 
 
 def opened(report: Report) -> tuple[Dataset, np.ndarray, list[str], np.ndarray]:
-    """Images, rows between 0 and 1, object names, and each row's index into the names."""
+    """Return the data set, rows between 0 and 1, object names, and each row's index into them."""
     report("opening COIL-20", 0.0)
     dataset = load("coil20")
     return dataset, dataset.X.astype(np.float64) / 255.0, *categories(dataset.labels["object"])
@@ -48,9 +48,9 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def width(images: np.ndarray) -> np.ndarray:
-    """Width (N,) of the lit part of uint8 images (N, h, w), relative to the image's width.
+    """Return the width (N,) of the lit part of uint8 images (N, h, w), relative to their width.
 
-    It is measured from the first to the last lit column.
+    The lit part extends from the first to the last lit column.
     """
     lit: np.ndarray = np.any(images >= LIT, axis=1)
     first, last = lit.argmax(axis=1), lit.shape[1] - lit[:, ::-1].argmax(axis=1)
@@ -58,7 +58,7 @@ def width(images: np.ndarray) -> np.ndarray:
 
 
 def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
-    """Correlations of each component's scores with the width, over the rows that use it."""
+    """Correlate each component's scores with the width, over the rows that use the component."""
 
     def correlation(a: np.ndarray, b: np.ndarray) -> float | None:
         varies = len(a) >= 3 and np.ptp(a) and np.ptp(b)
@@ -67,7 +67,7 @@ def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]
     table: list[Row] = []
     for k, used in enumerate(fitted.active.T):
         score, wide = fitted.scores[used, k], values[used]
-        # Views of one object are not independent, but objects' means nearly are.
+        # Views of an object are not independent, but the objects' means nearly are.
         objects, of = np.unique(codes[used], return_inverse=True)
         means = [np.bincount(of, value) / np.bincount(of) for value in (score, wide)]
         low = score <= np.median(score)
@@ -80,7 +80,7 @@ def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]
 
 
 def width_claim(wide: list[Row]) -> Claim:
-    """Judge by |r| of component 2; another one holds in part, because the order is arbitrary."""
+    """Judge by |r| of component 2; another component holds in part, as the order is arbitrary."""
     strength = {row["component"]: abs(row["correlation"] or 0.0) for row in wide}
     second, most = strength.get(2, 0.0), max(wide, key=lambda row: strength[row["component"]])
     measured = (
@@ -118,11 +118,11 @@ STUDY = Study(
 
 
 def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """Colour (N, 3) of every row by its projection, uint8: near rows of a panel look similar.
+    """Return the colour (N, 3), uint8, of every row, similar for near rows of a panel.
 
     Channel j (red, green, blue) is the score on the row's j-th active component, components in
-    ascending order, as a rank among all rows, scaled to 0.01 .. 0.99. A fourth and further
-    components do not affect the colour. `scores` and `active` are (N, K).
+    ascending order, as a rank among all rows, scaled to 0.01 .. 0.99. Components after the third
+    do not affect the colour. `scores` and `active` are (N, K).
     """
     from scipy.stats import rankdata
 
@@ -167,7 +167,7 @@ def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def umap_claims(rows: list[Row]) -> list[Claim]:
-    """Judge by each object's nearest other object: in aPPCA, on the map, and in the pixels."""
+    """Judge by each object's nearest other object, in aPPCA, on the map, and in the pixels."""
     n, differs = len(rows), sum(row["appca"] != row["umap"] for row in rows)
     appca, umap, pca = (
         sum(r[key] == r["pixels"] for r in rows) for key in ("appca", "umap", "pca")
@@ -243,7 +243,7 @@ def run_similar(options: Options, report: Report, processes: int = 1) -> Outcome
 
 
 def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndarray:
-    """Rows of a group, nearest its centre, taken from its objects in turn."""
+    """Return the rows nearest to a group's centre, taken from its objects in turn."""
     of_rows = codes[group.rows]
     turn = np.array([(of_rows[:place] == code).sum() for place, code in enumerate(of_rows)])
     taken = np.lexsort((of_rows, turn))[:most]
@@ -251,7 +251,7 @@ def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndar
 
 
 def similar_claims(mixtures: list[Mixture], names: list[str]) -> list[Claim]:
-    """Judge by whether any group joins different objects, and by the pairs the paper names."""
+    """Judge by whether any group joins distinct objects, and by the pairs that the paper names."""
     joined = [{names[c] for c in mixed.joined} for mixed in mixtures]
     several, pairs = [len(group) > 1 for group in joined], len(joined_pairs(mixtures))
     measured = f"{share(several)} groups join several objects, {pairs} different pairs"

@@ -18,8 +18,8 @@ from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, s
 from appca.words import InputError, fixed, minus, naming_extra
 
 HIDDEN = 400  # H, the width of the hidden layers
-BATCH, RATE = 128, 1e-3  # maximum rows per step of Adam, and its step size
-REPORT_EVERY = 25  # in steps
+BATCH, RATE = 128, 1e-3  # maximum number of rows per step of Adam, and its step size
+REPORT_EVERY = 25  # number of steps between reports
 Layer = tuple[Any, Any]  # weights (n, m) and biases (m,)
 
 
@@ -35,7 +35,7 @@ class Networks(NamedTuple):
 
 
 def applied(layer: Layer, X: Any) -> Any:
-    """Return the output of a layer for rows (N, n), before any threshold."""
+    """Return the output of a layer for rows (N, n), before any nonlinearity."""
     return X @ layer[0] + layer[1]
 
 
@@ -79,17 +79,17 @@ def train(X: np.ndarray, dimensions: int, epochs: int, seed: int, report: Report
 
 
 def hidden(xp: Any, networks: Networks, X: Any) -> Any:
-    """Hidden layer (N, H) of the encoder; `xp` is NumPy, or JAX's NumPy in training."""
+    """Return the encoder's hidden layer (N, H); `xp` is NumPy, or JAX's NumPy in training."""
     return xp.maximum(applied(networks.inward, X - networks.shift), 0)
 
 
 def encode(networks: Networks, X: np.ndarray) -> np.ndarray:
-    """Means of the encoder (N, d) of rows (N, D)."""
+    """Return the encoder's means (N, d) for rows (N, D)."""
     return np.asarray(applied(networks.code, hidden(np, networks, X)))
 
 
 def start(rng: np.random.Generator, X: np.ndarray, dimensions: int) -> Networks:
-    """Return weights by Glorot and Bengio (2010); the decoder starts at the mean of the data."""
+    """Draw weights by Glorot and Bengio (2010); the decoder starts at the mean of the data."""
     D = X.shape[1]
 
     def drawn(wide: int, narrow: int) -> Layer:
@@ -106,7 +106,7 @@ def start(rng: np.random.Generator, X: np.ndarray, dimensions: int) -> Networks:
 
 
 def negative_bound(xp: Any, networks: Networks, X: Any, noise: Any) -> Any:
-    """Negative evidence lower bound per row, in nats, with one sampled code per row.
+    """Return the negative evidence lower bound per row, in nats, with one sampled code per row.
 
     Rows are X (m, D), `noise` (m, d) is standard normal; `xp` is NumPy, or JAX's NumPy in training.
     A grey value x is the probability of 1 in a Bernoulli distribution.
@@ -152,15 +152,15 @@ def fitted_digits(options: Options, report: Report) -> tuple[Digits, PanelFit]:
 
 
 def measures(digits: Digits) -> dict[str, np.ndarray]:
-    """Ink mass in pixels, slant in degrees, and absolute slant, one value per digit."""
-    ink = digits.images.sum(axis=(1, 2), dtype=np.float64) / 255.0  # fully lit pixels
+    """Return ink mass in pixels, slant in degrees, and absolute slant, one value per digit."""
+    ink = digits.images.sum(axis=(1, 2), dtype=np.float64) / 255.0  # counts fully lit pixels
     leaning = components.slant(digits.images)
     sizes = np.abs(leaning)
     return {"ink, pixels": ink, "slant, degrees": leaning, "size of the slant, degrees": sizes}
 
 
 def effects(digits: Digits, fitted: PanelFit) -> list[Row]:
-    """Differences of each measure between each subspace and the rest, also within classes."""
+    """Compare each measure between each subspace and the other rows, also within classes."""
     rows: list[Row] = []
     for name, values in measures(digits).items():
         means = np.bincount(digits.codes, weights=values) / np.bincount(digits.codes).clip(1)
@@ -211,10 +211,10 @@ STUDY = Study(
 
 
 ODD = ["1", "3", "5", "7", "9"]
-NAMED = (("1", "7"), ("5", "9"))  # pairs that, by the paper, share many factors
-SHUFFLES = 200  # label shuffles for the null of the grid
-FEW_PATHS = 4  # importance paths; few, because only supports are used
-FAR, FIRST = 3.0, 3  # minimum deviations from chance, maximum rank: limits for the named pairs
+NAMED = (("1", "7"), ("5", "9"))  # pairs that, according to the paper, share many factors
+SHUFFLES = 200  # number of label permutations for the null distribution of the grid
+FEW_PATHS = 4  # number of importance paths; few are enough, because only supports are used
+FAR, FIRST = 3.0, 3  # for the named pairs: minimum deviations from chance, maximum rank
 
 
 def run_sharing(options: Options, report: Report, processes: int = 1) -> Outcome:
@@ -269,7 +269,7 @@ def shared_factors(
 
 
 def sharing_claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> list[Claim]:
-    """Judge digits by their largest share, and the paper's pairs by rank and chance."""
+    """Judge digits by their largest share, the paper's pairs by rank and by chance."""
     shared = {(row["digit"], row["other"]): row["shared"] for row in rows}
     far = {(row["digit"], row["other"]): row["deviation"] for row in rows}
     same = {digit: shared[digit, digit] for digit, other in shared if digit == other}
@@ -325,7 +325,7 @@ SHARING = Study(
 
 
 COLUMNS, LINES = 20, 4
-CLEAR, SLIGHT = 0.5, 0.2  # Cohen's d from which groups differ clearly, or partly
+CLEAR, SLIGHT = 0.5, 0.2  # minimum Cohen's d of a clear and of a slight difference
 
 
 def run_strokes(options: Options, report: Report, processes: int = 1) -> Outcome:

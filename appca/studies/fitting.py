@@ -1,7 +1,7 @@
 """Shared parts of experiments: parallel work, aPPCA and its subspaces, images.
 
 A piece of work is a function ``module:name`` of (spec, tick) that returns JSON-able rows. Extra
-processes run ``python -m appca.studies.fitting``; a parent that is stopped kills them at once.
+processes run ``python -m appca.studies.fitting``; if the parent is stopped, it kills them at once.
 """
 
 import sys
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 Spec = dict[str, Any]  # description of a piece of work, as JSON
 COMMAND = (sys.executable, "-m", "appca.studies.fitting")
 WAIT = 0.1
-CLEARLY = 0.01  # difference in accuracy
+CLEARLY = 0.01  # minimum clear difference in accuracy
 
 
 def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> list[Row]:
     """Run all pieces, in this process if `processes` is 1, and return their rows in order.
 
-    `report` gets (stage, fraction of all work); an exception from it stops all work. Raises
-    InputError if a piece raises it, or a process dies.
+    `report` receives (stage, fraction of all work); an exception that it raises stops all work.
+    Raises InputError if a piece raises it, or a process dies.
     """
     n = len(specs)
     if min(processes, n) < 2:
@@ -95,7 +95,7 @@ def _answer(task: Spec, tell: Tell) -> dict[str, Any]:
 
 
 def reporting(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
-    """Report every iteration of a fit, between two fractions; an exception ends the fit."""
+    """Return a callback that reports iterations between two fractions; exceptions end the fit."""
 
     def callback(progress: "Progress") -> None:
         share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
@@ -115,14 +115,14 @@ class PanelFit(NamedTuple):
 
     @property
     def subspaces(self) -> list[Subspace]:
-        """The used subspaces, ordered by their components."""
+        """The subspaces in use, ordered by their components."""
         return sorted(ranked(self.active), key=lambda subspace: subspace.components)
 
 
 def fit(
     Y: np.ndarray, options: Options, report: Report, start: float = 0.0, end: float = 1.0
 ) -> PanelFit:
-    """Fit aPPCA by EM to Y (N, D); `report` gets fractions from `start` to `end`."""
+    """Fit aPPCA by EM to Y (N, D); `report` receives fractions from `start` to `end`."""
     from appca.models.adaptive_ppca import AdaptivePPCA
 
     callback = reporting("fitting aPPCA", report, start, end)
@@ -142,8 +142,8 @@ def panels(
 ) -> "list[Scatter]":
     """Draw each subspace by its first and last component, and all rows by PCA, titled `whole`.
 
-    `named` returns a panel's title from the subspace's name and row count. The arrays are scores
-    and active (N, K) and pca (N, 2); `codes` (N,) are classes; images (N, h, w), if any, are drawn.
+    `named` makes a panel's title from the subspace's name and row count. The arrays are scores and
+    active (N, K) and pca (N, 2), `codes` (N,) are classes. Images (N, h, w), if any, are drawn.
     """
     fitted, drawn = PanelFit(arrays["scores"], arrays["active"], np.empty(0)), []
     contents = [
@@ -161,7 +161,7 @@ def panels(
 def crowded_panels(
     Y: np.ndarray, fitted: PanelFit, codes: np.ndarray, names: list[str], **how: int
 ) -> tuple[list[Row], dict[str, np.ndarray], Claim]:
-    """Return a line per panel (k-NN accuracy in it, and of its rows in PCA), arrays, and a claim.
+    """Return a line per panel (k-NN accuracy there, and of its rows in PCA), arrays and a claim.
 
     `how` are settings of `crowding`; the arrays are those that `panels` draws.
     """
@@ -180,7 +180,7 @@ def crowded_panels(
 
 
 def crowding_claim(rows: list[Row]) -> Claim:
-    """Judge if panels separate classes better than PCA; in part if only because of fewer rows."""
+    """Judge whether panels separate classes better than PCA; in part if only due to fewer rows."""
     weights = [row["rows"] for row in rows]
     panel, same, whole = (
         float(np.average([row[name] for row in rows], weights=weights))
@@ -197,7 +197,7 @@ def crowding_claim(rows: list[Row]) -> Claim:
 
 
 def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
-    """Return images (m, h, w) of rows of "mnist" or "coil20" if they are present, or None."""
+    """Return images (m, h, w) of rows of "mnist" or "coil20", or None if the data are absent."""
     if not are_here(source):
         return None
     try:

@@ -19,7 +19,7 @@ from appca.words import OTHER, InputError, duration, refusing
 
 MOST_PROCESSES = 2
 REPORT = "report.html"
-MOST_ROWS = 60  # number of rows shown; the CSV has all
+MOST_ROWS = 60  # maximum number of rows shown; the CSV contains all
 RESULTS = "../appca/studies/results"  # relative to docs/
 HEAD = """# Reproducing the paper
 
@@ -36,12 +36,12 @@ writes this page from the results that come with the package; a test fails when 
 
 
 class ReportEntry(NamedTuple):
-    """An experiment in a report: its outcome, or the reason why there is none."""
+    """An experiment in a report: its outcome, or the reason for having none."""
 
     study: Study
     options: Options
     outcome: Outcome | None
-    note: str  # date of the computation, or the reason why there is no outcome
+    note: str  # date of the computation, or the reason for having no outcome
 
 
 def paper(
@@ -53,11 +53,11 @@ def paper(
     say: Callable[[str], None],
     report: Report,
 ) -> None:
-    """Compute experiments one after the other, or all if `names` is empty.
+    """Compute the named experiments, or all if `names` is empty, one after the other.
 
-    `changes` are options that differ from those of the size. `store` keeps the results; the folder
-    `out` receives CSV and HTML. `say` gets the printed lines, `report` (stage, fraction). Raises
-    InputError for an unknown name or option, before anything is computed.
+    `changes` are options that differ from those of the size. `store` stores the results; CSV and
+    HTML are written to the folder `out`. `say` receives printed lines, `report` (stage, fraction).
+    Raises InputError for an unknown name or option, before anything is computed.
     """
     named = [study_of(name) for name in names or STUDIES]
     planned = [

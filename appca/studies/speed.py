@@ -1,4 +1,4 @@
-"""How much faster EM is than Gibbs sampling: time to equal error and to equal likelihood."""
+"""Speed of EM relative to Gibbs sampling: time to equal error and to equal likelihood."""
 
 import time
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from appca.words import InputError
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
 SLACK = 0.01  # relative tolerance of a level
-SIGN = {"error": 1.0, "likelihood": -1.0}  # factor of the measure, so that lower is better
+SIGN = {"error": 1.0, "likelihood": -1.0}  # factor that makes lower values of a measure better
 ORDERS = 100.0  # minimum ratio for "orders of magnitude faster"
 CLOCK = (
     "Processor time of the shortest fit, from the same start, that comes to the level both reach; "
@@ -31,7 +31,7 @@ class Way(NamedTuple):
 
     @property
     def model(self) -> str:
-        """Name of the model, "aPPCA" or "aFA"."""
+        """The name of the model, "aPPCA" or "aFA"."""
         return self.title.partition(",")[0]
 
 
@@ -56,7 +56,7 @@ WAYS = {
 
 
 def estimator(way: Way, passes: int, options: Options) -> Any:
-    """Start from principal components; EM iterations, or as many sweeps of one chain."""
+    """Return an estimator with PCA start and `passes` EM iterations, or sweeps of one chain."""
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
     from appca.models.adaptive_ppca import AdaptivePPCA
 
@@ -70,7 +70,7 @@ def estimator(way: Way, passes: int, options: Options) -> Any:
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Time all ways on a ladder of iterations, one at a time, to keep timings undisturbed."""
+    """Time all ways on a ladder of iterations, one at a time, so that timings are undisturbed."""
     if options["n_active"] >= options["n_components"]:
         msg = (
             f"n_active must be below n_components={options['n_components']}, or there is nothing "
@@ -127,13 +127,13 @@ def draw(model: str, number: int, options: Options) -> tuple[np.ndarray, np.ndar
 
 
 def rungs(most: int) -> list[int]:
-    """Numbers of iterations from 1 to `most`, each about 1.4 times the one before."""
+    """Return numbers of iterations from 1 to `most`, each about 1.4 times the previous."""
     numbers = {round(2 ** (step / 2)) for step in range(2 * most.bit_length())}
     return [*sorted(rung for rung in numbers if rung < most), most]
 
 
 def ladder(spec: Spec, tick: Report) -> list[Row]:
-    """Fit with increasing iterations from the same start; return time, error, likelihood."""
+    """Fit with increasing iterations from one start; return time, error and likelihood."""
     from appca.models.threads import single_threaded_blas
 
     options, way = spec["options"], WAYS[spec["way"]]
@@ -189,10 +189,10 @@ def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
 def times(
     ours: Sequence[Row], other: Sequence[Row], measure: str, *, to_end: bool = False
 ) -> tuple[float, float, bool]:
-    """Return the seconds of both until a level, and whether the second reaches it.
+    """Return the seconds that both ways take to reach a level, and whether the second reaches it.
 
     The level is the worse of the two best values (with `to_end`, the best of the first), relaxed by
-    `SLACK` of the distance to the worst start. If a way does not reach it, its longest fit counts.
+    `SLACK` of the distance to the worst start. If a way misses it, its longest fit counts.
     """
     values = [[SIGN[measure] * row[measure] for row in rows] for rows in (ours, other)]
     best, start = [min(each) for each in values], max(each[0] for each in values)

@@ -1,4 +1,4 @@
-"""Results of experiments on disk: one folder each, written atomically, without pickle."""
+"""Results of experiments on disk, one folder each, written atomically and without pickle."""
 
 import csv
 import io
@@ -44,7 +44,7 @@ class StudyStore:
         self.folder = Path(home) / "studies"
 
     def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
-        """Store a result, replacing one with the same options; InputError if writing fails."""
+        """Store a result, replacing a result with the same options; InputError if writing fails."""
         name = study.id(options)
         facts = {
             "study": study.name,
@@ -82,12 +82,12 @@ class StudyStore:
         if not is_id(name):
             return None
         place = self.folder / name
-        places = (place, files.aside(place), place)  # a result may be replaced meanwhile
+        places = (place, files.aside(place), place)  # a result may be replaced in the meantime
         results = (files.or_none(partial(_read, folder, name)) for folder in places)
         return next(filter(None, results), None)
 
     def list(self, study: str | None = None) -> list[Stored]:
-        """Return all readable results, or those of one experiment, newest first."""
+        """Return all readable results, or only those of an experiment, newest first."""
         folders = self.folder.glob("[0-9a-f]*") if self.folder.is_dir() else ()
         results = []
         for name in sorted({folder.name.removesuffix(files.ASIDE) for folder in folders}):
@@ -104,9 +104,9 @@ class ShippedResults(StudyStore):
         self.folder = folder or FOLDER
 
     def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
-        """Ship a result in single precision without private arrays, replacing older ones.
+        """Ship a result in single precision without private arrays, replacing older results.
 
-        Raises InputError if all results together are too large, or writing fails.
+        Raises InputError if the results together are too large, or writing fails.
         """
         arrays = {
             name: array.astype(np.float32) if array.dtype == np.float64 else array

@@ -1,4 +1,4 @@
-"""An experiment of the paper: options as input; tables, arrays and checked claims as output."""
+"""An experiment of the paper, from options to tables, arrays and checked claims."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -36,12 +36,12 @@ class Study(NamedTuple):
     heading: str  # number and title in the paper: "Figure 1: Three planes in space"
     paper: str  # the paper's claims
     sizes: Mapping[str, Options]  # "quick", "default", "full" -> values of all options
-    takes: Mapping[str, float]  # size -> seconds, measured on two cores
+    takes: Mapping[str, float]  # seconds by size, measured on two cores
     run: Callable[[Options, Report, int], Outcome]  # options, report, processes
     draw: Callable[[ModuleType, Outcome], Figures]  # `appca.plots.studies`, result
-    revision: int = 1  # number of changes after which older results are outdated
+    revision: int = 1  # increased by changes that make older results outdated
     columns: tuple[str, ...] = ()  # columns shown in a terminal; empty: all
-    private: tuple[str, ...] = ()  # arrays that contain the data themselves and are never shipped
+    private: tuple[str, ...] = ()  # arrays with the data themselves, which are never shipped
 
     @property
     def title(self) -> str:
@@ -57,7 +57,7 @@ class Study(NamedTuple):
     def options(self, size: str = "default", **changes: object) -> Options:
         """Return the options of a size, with changes.
 
-        Raises InputError for an unknown size or option, or a value of another type.
+        Raises InputError if a size or option is unknown, or a value has the wrong type.
         """
         if size not in self.sizes:
             error = unknown("size", size, self.sizes, f" of {self.name}")
@@ -71,7 +71,7 @@ class Study(NamedTuple):
         return {name: plain(name, value) for name, value in {**usual, **changes}.items()}
 
     def size_of(self, options: Options) -> str:
-        """Return the size with these options, preferably "default"; else "other options"."""
+        """Return a size with these options, preferably "default", or else "other options"."""
         names = [name for name in self.sizes if self.options(name) == options]
         return "default" if "default" in names else [*names, "other options"][0]
 
@@ -81,7 +81,7 @@ class Study(NamedTuple):
         return f"python -m appca paper {self.name}" + f" --{size}" * (size in {"quick", "full"})
 
     def id(self, options: Options) -> str:
-        """Twelve hex digits that identify an experiment with its options."""
+        """Return twelve hex digits that identify an experiment with its options."""
         return digest_of({"study": self.name, "revision": self.revision, "options": options})
 
 

@@ -1,4 +1,4 @@
-"""Synthetic data: points near three planes (figure 1), designs of Z (figure 3), laboratory."""
+"""Synthetic data: points near three planes (figure 1), designs of Z (figure 3), a laboratory."""
 
 from types import ModuleType
 
@@ -12,11 +12,11 @@ from appca.studies.fitting import PanelFit, fit, panels
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, percent
 
-RECOVERED, NEAR = 0.9, 5.0  # share of points and degrees; some points are near two planes
+RECOVERED, NEAR = 0.9, 5.0  # minimum share of points on their plane, maximum angle in degrees
 
 
 def run_planes(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Fit, and match subspaces with the planes of the points by the number of common rows."""
+    """Fit, and match subspaces to the planes of the points by the number of common rows."""
     from scipy.linalg import subspace_angles
     from scipy.optimize import linear_sum_assignment
 
@@ -41,7 +41,7 @@ def run_planes(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def residual(Y: np.ndarray, fitted: PanelFit) -> float:
-    """Share of the variance lost by the projections onto each row's subspace."""
+    """Return the share of variance lost by projecting each row onto its subspace."""
     centred = Y - Y.mean(axis=0)
     H = (centred @ fitted.components.T) * fitted.active
     lost = np.square(centred - H @ fitted.components).sum()
@@ -49,7 +49,7 @@ def residual(Y: np.ndarray, fitted: PanelFit) -> float:
 
 
 def plane_claims(rows: list[Row], rest: float, lost: float) -> list[Claim]:
-    """Judge by rows, angles, and the variance that projections and PCA lose."""
+    """Judge by rows, by angles, and by the variance that projections and PCA lose."""
     right = sum(row["of_the_plane"] for row in rows) / sum(row["rows_of_plane"] for row in rows)
     angle = max(row["angle"] for row in rows)
     return [
@@ -94,7 +94,7 @@ NOTE = "The paper does not say how it drew its matrices; the generator writes do
 
 
 def run_designs(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Draw one matrix of each design."""
+    """Draw one indicator matrix of each design."""
     arrays = {}
     for place, design in enumerate(DESIGNS):
         rng = np.random.default_rng([options["seed"], place])
@@ -105,7 +105,7 @@ def run_designs(options: Options, report: Report, processes: int = 1) -> Outcome
 
 
 def described(design: str, Z: np.ndarray) -> Row:
-    """Summarise how full an indicator matrix is, by row and by factor."""
+    """Summarize how full an indicator matrix is, by row and by factor."""
     row, factor = Z.sum(axis=1), Z.mean(axis=0)
     facts: Row = {"design": design, "per_row": float(row.mean()), "per_row_sd": float(row.std())}
     facts |= {"least_popular": float(factor.min()), "most_popular": float(factor.max())}
@@ -113,7 +113,7 @@ def described(design: str, Z: np.ndarray) -> Row:
 
 
 def design_claims(rows: list[Row]) -> list[Claim]:
-    """Judge samples by the names the paper gives the designs; its picture has no numbers."""
+    """Judge samples by the paper's names of the designs, because its figure shows no numbers."""
     sparse, dense, classes, balanced, single = rows  # in the order of `DESIGNS`
     measured = (
         f"{sparse['per_row']:.1f} and {dense['per_row']:.1f} factors a row, "
@@ -142,7 +142,7 @@ Z_PRIORS = Study(
 )
 
 
-MOST_LABELLED = 50  # maximum number of distinct supports for a label
+MOST_LABELLED = 50  # maximum number of distinct supports in a label
 MOST_VALUES = 5_000_000  # maximum size of a synthetic data set
 LIMITS = {
     "n_rows": (20, 20_000),
@@ -157,7 +157,7 @@ LIMITS = {
 def drawn(design: str, choices: Options) -> Synthetic:
     """Draw data of a design in `appca.data.sources.DESIGNS` with choices inside `LIMITS`.
 
-    Raises InputError for more than `MOST_VALUES` values, or if L exceeds K.
+    Raises InputError if there are more than `MOST_VALUES` values, or L exceeds K.
     """
     if choices["n_rows"] * choices["n_features"] > MOST_VALUES:
         shape = f"{choices['n_rows']:,} x {choices['n_features']:,}"
@@ -169,7 +169,7 @@ def drawn(design: str, choices: Options) -> Synthetic:
 
 
 def dataset_of(design: str, choices: Options) -> Dataset:
-    """Convert `drawn` data to a data set, with choices, W and Z as provenance; labels: supports."""
+    """Convert `drawn` data to a data set labelled by support; its provenance has choices, W, Z."""
     truth = drawn(design, choices)
     sets = np.array([",".join(map(str, np.flatnonzero(row) + 1)) or "none" for row in truth.Z])
     Z = ["".join("01"[bit] for bit in row) for row in truth.Z.astype(int)]

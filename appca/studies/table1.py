@@ -1,8 +1,8 @@
 """Table 1 and figure 4: factor analysis, and sparse and adaptive variants, on designs of Z.
 
-A sampled model is represented by its draw of highest posterior density. Every reconstruction is
-the loadings times the posterior mean of the scores given the row's most probable support. The
-oracle knows W, the noise and the distribution of Z, so its held-out likelihood is a bound.
+The draw with the highest posterior density represents a sampled model. Every reconstruction is the
+product of the loadings and the posterior mean of the scores given the row's most probable support.
+The oracle knows W, the noise and the distribution of Z, so its held-out likelihood is a bound.
 """
 
 import math
@@ -24,7 +24,7 @@ from appca.studies.fitting import Spec, reporting, work
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import counted, percent, unknown
 
-# Mean absolute reconstruction errors according to the paper's table 1.
+# Mean absolute reconstruction errors from the paper's table 1.
 COLUMNS = tuple((design, K) for design in DESIGNS for K in (10, 20))
 PRINTED: dict[str, tuple[float, ...]] = {
     "FA": (0.012, 0.014, 0.012, 0.014, 0.012, 0.015, 0.088, 0.099, 0.012, 0.014),
@@ -39,7 +39,7 @@ READ_AS = {("balanced", 20): {"isFA": 0.097}}
 
 
 def printed(design: str, n_components: int, *, corrected: bool = False) -> dict[str, float]:
-    """Return a column of the paper's table; empty if it is missing; `corrected` for misprints."""
+    """Return a column of the paper's table, empty if missing; `corrected` fixes misprints."""
     if (design, n_components) not in COLUMNS:
         return {}
     place = COLUMNS.index((design, n_components))
@@ -63,12 +63,12 @@ class Method(NamedTuple):
     """A row of the table."""
 
     title: str
-    paper: str  # its row in the paper's table, or empty
+    paper: str  # title of the method's row in the paper's table, or empty
     note: str  # the settings
 
 
-MOST_BEYOND = 10  # number of factors that isFA may use beyond K, by conditioning its prior
-CLIMB = 30  # EM iterations before aFA is sampled, so that the chain starts near a mode
+MOST_BEYOND = 10  # maximum number of factors of isFA above K, on which its prior is conditioned
+CLIMB = 30  # number of EM iterations before aFA is sampled, so that chains start near a mode
 _FOR_K = f"alpha = K / H_N, so that K factors are expected; at most K + {MOST_BEYOND}"
 _PAPER = "from principal components, one set a row, sample mean"
 _MOST = "only where rows use different numbers of factors"
@@ -92,7 +92,7 @@ ROWS = METHODS | REFERENCES
 
 
 def estimator(key: str, task: Task, callback: Any) -> Any:
-    """Return the estimator of a method; None if it repeats another method."""
+    """Return the estimator of a method; None if it equals that of another method."""
     from sklearn.decomposition import FactorAnalysis
 
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
@@ -119,7 +119,7 @@ def estimator(key: str, task: Task, callback: Any) -> Any:
 
 
 def fits(keys: Iterable[str], task: Task, stage: str, tick: Report) -> Iterator[Any]:
-    """Yield key, model and seconds of each fit; sampled models as their densest draw."""
+    """Yield the key, model and seconds of each fit; a sampled model is its densest draw."""
     names = list(keys)
     for place, key in enumerate(names):
         ends = place / len(names), (place + 1) / len(names)
@@ -131,7 +131,7 @@ def fits(keys: Iterable[str], task: Task, stage: str, tick: Report) -> Iterator[
             warnings.simplefilter("ignore")  # scikit-learn warns at its last iteration
             model.fit(task.Y)
         seconds = time.perf_counter() - began
-        # a single draw has supports and scores to compare
+        # only a single draw has supports and scores to compare
         yield key, model.published() if hasattr(model, "published") else model, seconds
 
 
@@ -141,7 +141,7 @@ def active_for(Z: np.ndarray) -> int:
 
 
 class Oracle(NamedTuple):
-    """Results for rows given W, the noise and the distribution of Z: a bound for estimates."""
+    """Results for rows given W, the noise and the distribution of Z, which bound any estimate."""
 
     Z: np.ndarray  # (n, K) bool, most probable supports
     log_likelihood: np.ndarray  # (n,) nats
@@ -192,10 +192,10 @@ LEAST_SHARE = 0.01  # minimum share of rows for a factor to be judged
 def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.ndarray) -> Row:
     """Compare estimated components (M, D) and indicators (N, M) with the true ones.
 
-    The true ones are (K, D) and (N, K). Returns the mean and the minimum |cos| over factors used by
-    at least `LEAST_SHARE` of the rows, and the share of correct indicators. A true factor that no
-    row uses is not matched; an unmatched one counts with |cos| 0 and as unused. An unmatched
-    estimated factor is a mistake in each row that uses it.
+    True components and indicators are (K, D) and (N, K). Returns the mean and the minimum |cos|
+    over factors that at least `LEAST_SHARE` of the rows use, and the share of correct indicators.
+    True factors that no row uses are not matched. An unmatched true factor counts with |cos| 0 and
+    as unused; an unmatched estimated factor is a mistake in each row that uses it.
     """
     from appca.models.draws import match
 
@@ -212,7 +212,7 @@ def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.nd
     return {"cosine": mean, "cosine_least": least, "z_right": right}
 
 
-# measure -> title; in the order of the columns
+# titles by measure, in the order of the columns
 MEASURES = {
     "mae": "Mean absolute error",
     "mse": "Mean squared error",
@@ -227,7 +227,7 @@ MEASURES = {
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Fit everything, on `processes` processes, and summarise."""
+    """Fit all methods, on `processes` processes, and summarize the results."""
     for design in options["designs"]:
         if design not in DESIGNS:
             error = unknown("design", design, DESIGNS)
@@ -245,7 +245,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def draw(spec: Spec) -> tuple[Synthetic, np.ndarray, np.ndarray, Task]:
-    """Draw a data set; return it, as many test rows, all their Z, and the task."""
+    """Draw a data set; return it, equally many test rows, the Z of both, and the task."""
     options, K, N = spec["options"], spec["K"], spec["options"]["n_rows"]
     rng = np.random.default_rng([spec["seed"], DESIGNS.index(spec["design"]), K])
     sizes = {"n_rows": 2 * N, "n_components": K, "n_active": max(1, K // 2)}
@@ -305,7 +305,7 @@ def _heldout(rows: Any) -> Row:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Mean and spread over the seeds, together with the paper's number."""
+    """Return means and spreads over the seeds, together with the paper's numbers."""
     groups: dict[tuple[str, int, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["design"], row["K"], row["method"]), []).append(row)
@@ -336,8 +336,8 @@ def _warm() -> None:
 
 SAME_SIZE = ("fa_k", "fsfa", "isfa_k", "afa_gibbs", "afa")
 BY_EM = ("afa", "afa_most", "afa_paper")
-NEAR = 1.2  # maximum ratio to the oracle's squared error that counts as reaching it
-ALIKE = 2.0  # maximum ratio to the printed error for the same measure
+NEAR = 1.2  # maximum ratio to the oracle's squared error that counts as reaching the oracle
+ALIKE = 2.0  # maximum ratio to the printed error if both are the same measure
 UNPRINTED = "the paper has no numbers for these K"
 MORE = 1.05  # minimum ratio to the number of true factors for "more factors"
 
@@ -345,7 +345,7 @@ Cells = dict[tuple[str, int], dict[str, Row]]  # (design, K) to rows by method
 
 
 def claims(table: Sequence[Row], options: Options) -> list[Claim]:
-    """Judge all claims, each by the columns (design and K) with the methods it mentions."""
+    """Judge each claim by the columns (design and K) that contain the methods it mentions."""
     cells: Cells = {}
     for row in table:
         cells.setdefault((row["design"], row["K"]), {})[row["method"]] = row
@@ -364,7 +364,7 @@ def claims(table: Sequence[Row], options: Options) -> list[Claim]:
     most = f", {span(full)} with the number of the fullest row" if full else ""
     gibbs, surplus = ratios("afa_gibbs", "afa"), ratios("isfa_k", "oracle_z", "n_used")
     worse, more = [ratio > 1 for ratio in gibbs], [ratio > MORE for ratio in surplus]
-    # balanced data, for which aFA is the true model
+    # aFA is the true model of balanced data
     ours, start = (ratios(way, "oracle_s", design="balanced") for way in ("afa", "afa_paper"))
     optima = "no balanced data"
     if ours:
@@ -437,7 +437,7 @@ def _lowest(cells: Cells) -> Claim:
 
 
 def _squared(cells: Cells) -> Claim:
-    """Judge whether the paper's errors are squared: noise of variance 0.01 adds 0.01 to those."""
+    """Judge whether the paper's errors are squared; noise adds its variance, 0.01, to those."""
     tests, parts = [], []
     for name, is_balanced in (("on balanced data", True), ("on the other designs", False)):
         pairs = [
@@ -526,20 +526,20 @@ def curves_of(spec: Spec, tick: Report) -> list[Row]:
 
 
 def ordered(Z: np.ndarray) -> list[float]:
-    """Shares of the rows that use each factor, largest first; unused factors are omitted."""
+    """Return the share of rows that use each factor, largest first, without unused factors."""
     share = np.sort(Z.mean(axis=0))[::-1]
     return [float(value) for value in share if value > 0]
 
 
 def distance(truth: list[float], curve: list[float]) -> Row:
-    """Mean absolute difference of two sorted curves, padded with zeros to equal length."""
+    """Return the mean absolute difference of two sorted curves, padded with zeros to one length."""
     pairs = np.array(list(zip_longest(truth, curve, fillvalue=0.0)))
     apart = float(np.abs(np.diff(pairs)).mean())
     return {"factors": len(curve), "true_factors": len(truth), "distance": apart}
 
 
 def popularity_claims(apart: list[Row]) -> list[Claim]:
-    """Judge each design by the method whose curve is nearest to the true one."""
+    """Judge each design by the method whose curve is nearest to the true curve."""
     made = []
     for design in SPARSE_AND_DENSE:
         near = {row["method"]: row["distance"] for row in apart if row["design"] == design}

@@ -19,10 +19,10 @@ from appca.studies.fitting import Spec, work
 from appca.studies.study import Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, fixed, percent, unknown
 
-BATCH, LEAST_BATCH = 200, 32  # rows per step of the optimiser
-LEAST_ROWS = 100  # minimum rows of a subspace with its own classifier
+BATCH, LEAST_BATCH = 200, 32  # maximum and minimum number of rows per step of the optimizer
+LEAST_ROWS = 100  # minimum number of rows in a subspace with its own classifier
 RAW, PCA = "raw", "pca"
-NEAR = 0.02  # difference from the accuracy of raw values that counts as comparable
+NEAR = 0.02  # maximum loss of accuracy, relative to raw values, that counts as comparable
 TITLES = {
     RAW: "Raw values",
     PCA: "PCA, whitened",
@@ -49,8 +49,8 @@ class Labelled(NamedTuple):
 def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
     """Open labelled data and keep at most the first `n_rows` rows whose class is not missing.
 
-    The source is a built-in data set, a file, or the folder of a stored data set; the classes are
-    the labels `column`, by default the first. Raises InputError without data or classes.
+    The source is a built-in data set, a file, or the folder of a stored data set. Classes are the
+    labels in `column`, by default the first. Raises InputError without data or classes.
     """
     path = Path(source).expanduser()
     if source in SOURCES:
@@ -84,7 +84,7 @@ def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
 
 
 def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Split the rows (train, test) by class; InputError if there are too few."""
+    """Split the rows into (train, test) by class; InputError if there are too few rows."""
     from sklearn.model_selection import StratifiedKFold
 
     counts = np.bincount(data.y)
@@ -96,7 +96,7 @@ def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.
 
 
 def fold(data: Labelled, n_folds: int, seed: int, number: int) -> tuple[np.ndarray, ...]:
-    """Return X (n, D) and y for training and for testing, preprocessed by the training rows."""
+    """Return X (n, D) and y of training and test rows, preprocessed by the training rows."""
     train, test = folds(data, n_folds, seed)[number]
     fitted = data.preprocessing.fit(data.X[train])
     X, X_test = (np.asarray(fitted.transform(data.X[rows]), np.float32) for rows in (train, test))
@@ -111,10 +111,10 @@ class Scores(NamedTuple):
 
 
 def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray]:
-    """Whiten scores inside each subspace to mean 0 and unit covariance; (N, K) and (M, K).
+    """Whiten scores (N, K) and (M, K) within each subspace, to mean 0 and unit covariance.
 
-    The symmetric root rotates coordinates least. Mean and covariance are shrunk to 0 and I with a
-    weight of two rows per dimension. Test rows in a subspace missing in `train` are unchanged.
+    The symmetric root rotates coordinates least. Mean and covariance are shrunk toward 0 and I by
+    the weight of two rows per dimension. Test rows in subspaces missing from `train` stay the same.
     """
     H, H_test = np.zeros_like(train.H), test.H.copy()
     for members, others, active in subspaces(train, test):
@@ -140,7 +140,7 @@ def subspaces(train: Scores, test: Scores) -> Iterator[tuple[np.ndarray, np.ndar
 def predict(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, options: Options, n_all: int | None = None
 ) -> np.ndarray:
-    """Predict classes by a perceptron; a subset X of `n_all` rows gets as many steps as all."""
+    """Predict classes by a perceptron; a subset of `n_all` rows gets as many steps as all rows."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
@@ -150,7 +150,7 @@ def predict(
     how = {"batch_size": batch, "max_iter": passes, "random_state": options["seed"]}
     network = MLPClassifier((options["hidden"],), **how)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # all get the same number of steps
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of steps is fixed
         return np.asarray(network.fit(X, y).predict(X_test))
 
 
@@ -181,8 +181,8 @@ def run(options: Options, report: Report, processes: int = 1, source: str = "") 
     if n_done < 2:
         msg = f"folds_done must be at least 2 to show a spread; got {options['folds_done']}."
         raise InputError(msg)
-    wanted = sorted(set(options["components"]), reverse=True)  # longest first
-    # PCA with K and K - 1 components, each once
+    wanted = sorted(set(options["components"]), reverse=True)  # longest fits first
+    # PCA with K and with K - 1 components, each size once
     pca = {K: [K, K - 1] if K + 1 not in wanted else [K - 1] for K in wanted}
     specs = [
         {"source": source, "options": options, "fold": number, "K": K, "pca": pca[K]}
@@ -192,7 +192,7 @@ def run(options: Options, report: Report, processes: int = 1, source: str = "") 
     rows = work("appca.studies.whitening:cell", specs, report, processes)
     rows.sort(key=lambda row: (list(TITLES).index(row["method"]), row["K"] or 0, row["fold"]))
     table = summary(rows, options["folds"])
-    raw = [percent(table[0][name], 1) for name in ("accuracy", "accuracy_sd")]  # the first method
+    raw = [percent(table[0][name], 1) for name in ("accuracy", "accuracy_sd")]  # first method
     text = (
         f"Of {len(data.y):,} rows of {data.name}, {n_done} of {options['folds']} folds; raw values "
         f"give {raw[0]} (sd {raw[1]})."
@@ -201,7 +201,7 @@ def run(options: Options, report: Report, processes: int = 1, source: str = "") 
 
 
 def cell(spec: Spec, tick: Report) -> list[Row]:
-    """Accuracy of all methods on a fold: L = K - 1 as in the paper, then K of 2 K components."""
+    """Measure all methods on a fold: with L = K - 1 as in the paper, then K of 2 K components."""
     from sklearn.decomposition import PCA as PrincipalComponents
 
     from appca.models.adaptive_ppca import AdaptivePPCA
@@ -255,7 +255,7 @@ def cell(spec: Spec, tick: Report) -> list[Row]:
 
 
 def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
-    """Mean and spread over the folds, and the gain over PCA at equal K and at equal L."""
+    """Return means and spreads over the folds, and gains over PCA at equal K and at equal L."""
     groups: dict[tuple[str, int | None, int | None], dict[int, float]] = {}
     first: dict[tuple[str, int | None, int | None], Row] = {}
     for record in rows:
@@ -275,7 +275,7 @@ def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
 
 
 def gain(ours: dict[int, float], other: dict[int, float], n_folds: int) -> tuple[float, float]:
-    """Return the gain in accuracy over common folds, and half the width of its 95% interval.
+    """Return the mean gain in accuracy over common folds, and half its 95% interval.
 
     Folds share training rows, so the variance of the mean is multiplied by (1/n + test rows /
     training rows) times that of one fold (Nadeau and Bengio 2003).
@@ -289,7 +289,7 @@ def gain(ours: dict[int, float], other: dict[int, float], n_folds: int) -> tuple
 
 
 def claims(table: Sequence[Row]) -> list[Claim]:
-    """Judge gains in accuracy by their 95% intervals, over most of the sizes."""
+    """Judge gains in accuracy by their 95% intervals for most of the sizes."""
     of: dict[str, list[Row]] = {method: [] for method in TITLES}
     for row in sorted(table, key=lambda row: row["L"] or 0):
         of[row["method"]].append(row)

@@ -448,12 +448,12 @@ def _open_session(name: str, file: Path) -> None:
 
 
 def look() -> dict[str, str | None]:
-    """Return the selected colouring and view, None where none is selected."""
+    """Return the selected colouring and view, or None if none is selected."""
     return {name: st.session_state.get(key) for name, key in _keys().items()}
 
 
 def take_look(wanted: Mapping[str, str]) -> None:
-    """Select a colouring and a view; impossible ones are ignored."""
+    """Select a colouring and a view, if they are possible."""
     keys = _keys()
     st.session_state.update({keys[name]: wanted[name] for name in keys.keys() & wanted.keys()})
 
@@ -508,7 +508,7 @@ def _current() -> Opened | None:
 
 
 def of(digest: str) -> Opened | None:
-    """Return the files of a data set; if they could not be read, the last opened ones."""
+    """Return the files of a data set or, if they could not be read, the files opened last."""
     opened = _current()
     if opened is None or opened.digest in (digest, None):
         return opened

@@ -410,7 +410,7 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
 
 
 def _on_acts(key: str, acts: Acts, first: Callable[[], None] = lambda: None) -> dict[str, Any]:
-    """Return the callbacks of acts; `first` takes what was sent before them, perhaps together."""
+    """Return the callbacks of acts; `first` handles earlier messages, which may arrive together."""
 
     def taken(name: str) -> None:
         first()

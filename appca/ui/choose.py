@@ -395,7 +395,7 @@ WHY_HIDDEN = (
 
 
 def hidden_cells(dataset: Dataset, shown: Shown) -> None:
-    """Draw which method predicts hidden cells best."""
+    """Draw the comparison of methods on hidden cells."""
     now = shown.config
     if not shown.fitted.preprocessing.takes_gaps or not fits_around_gaps(now):
         text = "Choose PPCA, or adaptive PPCA by EM unextended, on values that may have gaps."
@@ -442,7 +442,7 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
 
 
 def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, kit.Level]:
-    """Return which method is best, by more than two standard errors, and the meaning of this.
+    """Return which method is best, by more than two standard errors, and what this means.
 
     The level is "good" if the model is best, "doubtful" if it is only better than column means.
     """

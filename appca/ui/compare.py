@@ -117,7 +117,7 @@ QUALITY = {  # measure -> name in the table, help, format
 
 
 def map_quality(dataset: Dataset, shown: Shown) -> None:
-    """Draw how many near rows each picture preserves, and how other methods' errors compare."""
+    """Draw the share of near rows that each picture preserves, and the errors of other methods."""
     rows = MANY if dataset.n_rows > MANY else None
     config = QualityConfig(shown.config.to_dict(), *_sizes(shown), rows)
 

@@ -357,7 +357,7 @@ def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.D
 
 
 def _ordered(tests: "pd.DataFrame", dataset: Dataset) -> "pd.DataFrame":
-    """Return the tests of the first columns: labels, then technical ones, then features."""
+    """Return the tests of the first columns: labels, then technical measures, then features."""
     technical = tests["technical"]
     place = np.where(technical != "", 1, np.where(tests["column"].isin(dataset.labels), 0, 2))
     kinds = np.where(technical == association.SORTED, " (sorted by it)", " (technical)")
@@ -407,7 +407,7 @@ def _names(tests: "pd.DataFrame", shown: Shown) -> None:
 
 
 MOST_SHARING_ROWS = 20_000
-NEAR = 2 / 3  # minimum L / K at which any two rows share most of their components
+NEAR = 2 / 3  # minimum L / K at which any two rows share most components
 ALIKE = 0.1  # relative difference below which sharing counts as equal
 LEAST_USED = 0.1  # minimum share of rows, in both classes, that use a shared component
 

@@ -34,7 +34,7 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
 def offers(
     dataset: Dataset, fitted: FittedRun | None = None, trust: object = None
 ) -> list[tuple[str, str, str]]:
-    """Return the possible colourings: keys, names and groups; `trust` is that of a map."""
+    """Return the possible colourings: keys, names and groups; `trust` belongs to a map."""
     every, more = colour_choices(dataset), groups.COLOURS
     offered = [key for key, of in more.items() if of.offered and of.offered(dataset, trust)]
     every |= {key: capital(key) for key in offered}
@@ -53,7 +53,7 @@ def offers(
 
 
 def is_listed(dataset: Dataset) -> bool:
-    """Whether the list of colours has all features; otherwise their numbers are typed."""
+    """Whether the list of colours contains all features; otherwise users type their numbers."""
     return dataset.n_features <= (MOST_LISTED if dataset.image_shape is None else MOST_PIXELS)
 
 
@@ -63,7 +63,7 @@ def _is_feature(dataset: Dataset, key: str) -> bool:
 
 
 def chosen(dataset: Dataset, keys: Iterable[str], n_components: int = 0) -> str:
-    """Return the key of the selected colouring, or the first one if it is not available."""
+    """Return the key of the selected colouring, or the first key if it is unavailable."""
     now, keys = str(st.session_state.get(colour_key(dataset.digest), "")), list(keys)
     by = _BY_COMPONENTS.fullmatch(now)
     if by and all(1 <= int(number) <= n_components for number in by.groups() if number):

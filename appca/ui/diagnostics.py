@@ -212,7 +212,7 @@ def _of_scales(config: RunConfig) -> list[Check]:
 
 
 def in_short(dataset: Dataset, shown: Shown) -> str:
-    """Summarise the stored checks of a fit in a few words; without checks, how it ended."""
+    """Summarize the stored checks of a fit in a few words; without checks, how it ended."""
     fitted, halves = shown.fitted, halves_of(shown.config)
     if fitted.posterior or kit.still_improves(shown) or shown.config.stopped_at is not None:
         return kit.ending(shown)

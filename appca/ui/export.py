@@ -150,7 +150,7 @@ KINDS = ("png", "svg", "pdf")
 
 
 def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Material]:
-    """Draw the choice of rows and colours; return numbers of selected rows, if any, and inputs."""
+    """Draw menus of rows and colours; return indices of selected rows, if any, and inputs."""
     mask = state.get(dataset)
     every = f"All {counted(dataset.n_rows, 'row')}"
     names = {"all": every, "selected": f"Selected ({mask.sum():,})"}
@@ -167,7 +167,7 @@ def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Mat
 
 
 def figure_card(material: Material) -> Callable[[], None]:
-    """Draw the choice of a figure; return a function that draws it."""
+    """Draw a menu of figures; return a function that draws the chosen figure."""
     every, shown = figures(material), material.shown
     look: Any = {"label_visibility": "collapsed"}
     with card("Figure"):

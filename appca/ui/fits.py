@@ -37,7 +37,7 @@ class Watched(NamedTuple):
 def start_job(
     kind: str, spec: dict[str, Any], why: Watched, *, key: str | None = None, after: float = 0.0
 ) -> str:
-    """Start a job after a delay in seconds, or join one with the same key, and wait for it."""
+    """Start a job after a delay in seconds, or join a job with the same key, and wait for it."""
     job = services.jobs().submit(kind, spec, key or why.key, after, asked=not why.refine)
     if job not in _watched() or _watched()[job].refine:
         _watch(job, why._replace(seen=state.config().id))
@@ -348,7 +348,7 @@ def needs_complete_rows(wanted: RunConfig) -> bool:
 
 
 def is_quick(wanted: RunConfig) -> bool:
-    """Whether a page may fit it: possible without the compiler or a slow optimiser."""
+    """Whether a page may fit the configuration without the compiler or a slow optimizer."""
     return (
         not needs_complete_rows(wanted)
         and wanted.k <= MODELS[wanted.model].can.uncompiled
@@ -405,7 +405,7 @@ def _on_screen(run: store.Run) -> Shown:
 
 
 def _put_on_screen(now: Shown) -> Shown:
-    """Remember a fit as the last drawn one, and the origins of its components."""
+    """Remember a fit as the last one drawn, and the origins of its components."""
     last = st.session_state.get(KEYS.screen)
     if last is None or last.key != now.key:
         rows, same = directions(now.fitted), last is not None and last.config == now.config.id

@@ -68,7 +68,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
 
 
 def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
-    """Draw the choice of rows; return their name, their mask and a key."""
+    """Draw a menu of rows; return the name, mask and key of the chosen rows."""
     selected = state.get(dataset)
     offered = kept(f"offered-{shown.key}", lambda: _offered(dataset, shown))
     labels = {SELECTION: ("Selection", int(selected.sum()))} if selected.any() else {}
@@ -257,7 +257,7 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     return table((shortened(head, LETTERS) for head in heads), lines)
 
 
-MANY_MISFITS = 0.05  # share of rows above the model's limits
+MANY_MISFITS = 0.05  # share of rows above the model's limits that indicates a bad fit
 HELP = (
     "Distance from the subspace: what the components leave over (Q). Distance within it: how large "
     "the scores are for their components (Hotelling's T²)."

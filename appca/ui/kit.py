@@ -168,7 +168,7 @@ def one_of(
     help_text: str | None = None,
     **more: Any,
 ) -> V:
-    """Draw choices, value to name, as buttons with always one selected; return its value."""
+    """Draw choices, value to name, as buttons; return the value of the selected button."""
     first = next(iter(names)) if default is None else default
     if st.session_state.get(key) not in names:  # Streamlit warns if a default and a state exist
         st.session_state[key] = first
@@ -219,7 +219,7 @@ def press(label: str, key: str, act: Callable[..., object], *args: Any, **look: 
     st.button(label, key, on_click=guarded(act), args=args, **look)
 
 
-Act = Callable[[str, str], object]  # gets the button's value and the typed text
+Act = Callable[[str, str], object]  # receives the button's value and the typed text
 _listener = scripted("acts")
 
 
@@ -333,7 +333,7 @@ def every(dataset: Dataset) -> list[Classes]:
 
 
 def choose(dataset: Dataset, page: str) -> Classes | None:
-    """Draw the choice of a label and return its classes; None if no label has classes."""
+    """Draw a menu of labels; return the classes of the chosen label, or None without classes."""
     choices = {classes.title: classes for classes in every(dataset)}
     if not choices:
         return None
@@ -442,7 +442,7 @@ def _line(job: JobStatus) -> str:
 
 
 def preview_note(shown: fits.Shown) -> bool:
-    """Mark a fit that is unfinished or from elsewhere; return whether it was marked."""
+    """Mark a fit that is unfinished or imported; return whether it was marked."""
     config, mark = shown.config, partial(st.badge, color="orange")
     if shown.is_refused:
         text = (

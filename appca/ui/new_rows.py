@@ -236,7 +236,7 @@ def _draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, k
 
 
 def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
-    """Return as Markdown how many columns and components have shifted, and which one most."""
+    """Return as Markdown the numbers of shifted columns and components, and the largest shift."""
     shifted = tests[tests["q"] < SIGNIFICANT]
     if not len(shifted):
         if tests.attrs.get("least_q", 0.0) >= SIGNIFICANT:

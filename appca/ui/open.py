@@ -31,7 +31,7 @@ from appca.ui.rows import is_dark
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, counted, refusing
 
-PICTURES = STATIC / "pictures"  # of the built-in data sets
+PICTURES = STATIC / "pictures"  # pictures of the built-in data sets
 PHOTOGRAPHS = {"turntable", "coil20"}  # not inverted on dark pages
 ACROSS, DOWN = 9, 5
 SAMPLE = 1440

@@ -152,7 +152,7 @@ def find(dataset: Dataset, text: str) -> int | None:
 
 
 def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None:
-    """Return the row before (-1) or after (1), within `through` if not empty; None at an end."""
+    """Return the previous (-1) or next (1) row, within `through` if not empty; None at an end."""
     among = through if len(through) else np.arange(n_rows)
     place = np.searchsorted(among, row) - 1 if by < 0 else np.searchsorted(among, row, side="right")
     return int(among[place]) if 0 <= place < len(among) else None

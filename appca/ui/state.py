@@ -60,7 +60,7 @@ def current_dataset() -> Dataset:
 
 
 def begin() -> bool:
-    """Open the address's, the last or the first data, once per session; return whether done."""
+    """Open the data of the address, the last ones or the digits, once; return whether done."""
     if KEYS.config in st.session_state:
         return False
     address = dict(st.query_params)
@@ -225,7 +225,7 @@ def _set(wanted: RunConfig) -> None:
 
 
 def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:
-    """Continue without some rows (numbers or a mask (N,)) and with the same settings."""
+    """Continue without some rows (indices or a mask (N,)) and with the same settings."""
     stored = services.datasets().get(dataset.digest)  # has the class names of the file
     _move_to(services.put_again(stored.without(rows, why)))
 
@@ -260,7 +260,7 @@ def get(dataset: Dataset) -> np.ndarray:
 
 
 def put(dataset: Dataset, rows: np.ndarray) -> None:
-    """Select rows, given as a mask (N,) or row numbers, on every page."""
+    """Select rows, given as a mask (N,) or indices, on every page."""
     mask = rows if rows.dtype == bool else np.isin(np.arange(dataset.n_rows), rows)
     if not np.array_equal(get(dataset), mask):
         _keep(dataset, mask.copy())
@@ -430,7 +430,7 @@ def begin_at(asked: str | None) -> None:
 
 
 def can_step(by: int) -> bool:
-    """Whether there is a step before (-1) or after (1) this step."""
+    """Whether there is a previous (-1) or next (1) step."""
     return 0 <= _kept().at + by < len(_kept().steps)
 
 

@@ -190,7 +190,7 @@ def _lines(opened: Opened, reading: Reading) -> None:
 
 
 def _set_roles(opened: Opened, names: Sequence[str], role: str) -> None:
-    """Read the files with another role for some columns; at most one column is the id."""
+    """Read the files with new roles for some columns; at most one column is the id."""
     roles = dict(opened.draft.get("roles", {})) | dict.fromkeys(names, role)
     if role == "id":
         before = opened.read(opened.draft).report.get("roles", {}) | roles

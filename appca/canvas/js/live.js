@@ -1,4 +1,4 @@
-/** aPPCA in one page: the canvas, with fits that a worker makes of the digits inside or of dropped files. */
+/** aPPCA in one page: the canvas, with fits that a worker makes to the included digits or to dropped files. */
 
 import { mountAlone } from './mount.js';
 import { buildHead } from './parts/bar.js';
@@ -11,7 +11,7 @@ const { values, look, ...digits } = JSON.parse(textOf('data'));
 
 const size = { k: 4, l: 2, latent: 'shared' };
 /** @type {any} */ let rows = { most: 4 }; // the part of scenes that no fit changes
-/** @type {any} */ let next; // a scene that waits until the one before is drawn
+/** @type {any} */ let next; // a scene that waits until the previous scene is drawn
 /** @type {Handle | undefined} */ let canvas;
 let [drawing, asked] = [false, 0];
 /** @type {((answer: any) => void)[]} */ const waiting = [];

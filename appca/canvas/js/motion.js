@@ -85,7 +85,7 @@ export function placesOf({ morph }, view) {
   return morph?.view === view ? morph.now() : pointsOf(placed, 1, false);
 }
 
-/** Return for each new place the nearest old place of its row, as [x, y, known] per point. @param {Uint32Array} rows of the new places @param {Float32Array} to @param {Places} old @param {number} count of rows in the data */
+/** Return the nearest old place of each new place's row, as [x, y, known] per point. @param {Uint32Array} rows of the new places @param {Float32Array} to @param {Places} old @param {number} count of rows in the data */
 export function origins(rows, to, old, count) {
   const first = new Int32Array(count).fill(-1);
   const next = new Int32Array(rows.length);
@@ -316,7 +316,7 @@ const REST = 900; // ms on each panel
 /** Start the tour of the largest panels, or stop it. @param {Stage} stage @param {Actions} actions @param {(on: boolean) => void} told */
 export function buildJourney(stage, actions, told) {
   /** @type {Set<number> | null} panels it has been to, while it goes on */ let seen = null;
-  let [at, timer] = [-1, 0]; // the panel it has reached
+  let [at, timer] = [-1, 0]; // the panel that the tour has reached
   const stop = () => {
     if (!seen) return;
     seen = null;

@@ -36,7 +36,7 @@ async function update(stage, actions, { options: given = {}, ...input }) {
     input.meta && input.buffers && (await new Scene(/** @type {Input} */ (input)).open());
   if (stage.gone) return;
   const chosen = options.layout === before.layout ? undefined : options.layout;
-  const name = chosen || now[0]; // a hand may have changed it since the page chose
+  const name = chosen || now[0]; // the user may have changed it since the page chose it
   if (scene) await change(stage, actions, scene, [name, options.beside ?? now[1]]);
   else if (String(panels) !== String(before.panels) || compact !== before.compact)
     actions.replace(stage.views[0], await makeView(stage, name));
@@ -50,7 +50,7 @@ async function update(stage, actions, { options: given = {}, ...input }) {
   if (stage.ratio !== stage.dpr) stage.resize();
   stage.frame = '';
   if (scene && !stage.tweens.moving)
-    stage.settle(); // nothing travels: all of it at once
+    stage.settle(); // nothing moves: draw everything at once
   else stage.settleSoon();
 }
 
@@ -73,7 +73,7 @@ async function change(stage, actions, scene, [layout, beside]) {
     await scene.codes(stage.colouringName);
   }
   if (stage.gone) return;
-  // from here to the new views nothing is drawn: scene, rows and views change together
+  // nothing is drawn from here until the new views exist: scene, rows and views change together
   const { meta: old } = stage.scene;
   actions.endTour();
   stage.scene = scene;
@@ -108,7 +108,7 @@ export function mount(element, input, callbacks = {}) {
   const { meta, options } = stage;
   const names = Object.values(opening(meta, options)).filter(Boolean);
   const buffers = [...buffersOf(meta, options, names), `codes.${stage.colouringName}`];
-  const opened = stage.scene.open(buffers); // on its way while the rest is built
+  const opened = stage.scene.open(buffers); // fetched while the rest is built
   const actions = new Actions(stage);
   const hand = listenToHand(stage, actions);
   stage.pictures.load();
@@ -204,7 +204,7 @@ export function mount(element, input, callbacks = {}) {
     destroy: (keep = false) => {
       stage.gone = true;
       clearTimeout(stage.timer);
-      for (const slot of stage.sheets?.slots ?? []) slot.sheet = -1; // what is on its way has no place
+      for (const slot of stage.sheets?.slots ?? []) slot.sheet = -1; // points in motion have no place
       cancelAnimationFrame(stage.request);
       sizes.disconnect();
       if (keep) stage.gpu.clear([stage.sheets, ...stage.layer.sheets]);

@@ -13,7 +13,7 @@ function sizesOf(fits, shown) {
   return { k, l: ls.length > 1 ? l : null, most_k: ks[ks.length - 1], ks, ls };
 }
 
-/** Return the index of the fit with this K, or the next larger one, and the nearest L. @param {Fit[]} fits @param {Size} wanted */
+/** Return the index of the fit with this K, or the next larger K, and the nearest L. @param {Fit[]} fits @param {Size} wanted */
 function placeOf(fits, { k, l }) {
   const off = (/** @type {Fit} */ { size: [a, b] }) =>
     (a < k ? 1e6 : 0) + 1e3 * Math.abs(a - k) + Math.abs((b ?? 0) - (l ?? 0));
@@ -63,7 +63,7 @@ async function open(content) {
   let moving = false;
   const move = async (/** @type {number} */ place) => {
     wanted = place;
-    if (moving) return; // the fits between are passed over
+    if (moving) return; // the fits between are skipped
     moving = true;
     while (shown !== wanted) {
       shown = wanted;

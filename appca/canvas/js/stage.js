@@ -1,4 +1,4 @@
-/** The parts of the picture, one frame, and the loop: a frame after each change, and deferred work once nothing moves. */
+/** The parts of the picture, a frame, and the loop: draw a frame after each change, and defer work until nothing moves. */
 
 import { Gpu } from './gl/gpu.js';
 import {
@@ -24,12 +24,12 @@ import { Scene } from './scene/scene.js';
 import { Pictures } from './text/headers.js';
 import { rgb, THEMES } from './theme.js';
 
-const DIRECT = 20000; // points redrawn in every frame; with more, a layer is moved
-const FEW = 60000; // points redrawn even so if the layer would be scaled
-const ONCE = 100000; // points of a layer drawn at once
-const SAMPLE = 0.03; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
+const DIRECT = 20000; // maximum number of points redrawn in every frame; with more, a layer is moved
+const FEW = 60000; // the same if the layer would be scaled
+const ONCE = 100000; // maximum number of a layer's points drawn at once
+const SAMPLE = 0.03; // points per pixel drawn at once after a change of colours or selection; the others follow
 const PART = 'sample ';
-const SCALED = 4; // times its own pixels an image is drawn at most
+const SCALED = 4; // maximum magnification of an image's pixels
 const IMAGES_EVERY = 130; // ms between choices of images while moving
 
 /** @param {Stage} stage @param {Look} look */
@@ -47,7 +47,7 @@ function drawFrame(stage, look) {
   gl.clearColor(...rgb(theme.ground), 1);
   gl.clear(gl.COLOR_BUFFER_BIT);
   const heavy = prepareLayer(stage, look);
-  gl.flush(); // the card draws the points while the rest is prepared
+  gl.flush(); // the GPU draws the points while the rest is prepared
   gl.enable(gl.SCISSOR_TEST);
   for (const view of views) {
     const here = stage.placed.filter((spot) => spot.view === view);
@@ -63,7 +63,7 @@ function drawFrame(stage, look) {
   drawAllImages(stage, look);
   gl.disable(gl.SCISSOR_TEST);
   tour?.draw(stage, look);
-  gl.flush(); // the card draws while the words are written
+  gl.flush(); // the GPU draws while the text is written
 }
 
 /** @param {Stage} stage @param {Placed} spot */
@@ -86,7 +86,7 @@ function prepareLayer(stage, look) {
   const { gpu, layer, placed, rows, views, tour } = stage;
   const total = pointsIn(placed);
   if (total * look.dpr <= DIRECT || stage.morph) {
-    layer.building = ''; // its panels are no longer shown
+    layer.building = ''; // its panels are not shown any more
     return '';
   }
   const places = views.map(({ layout, rect, opened }) =>
@@ -104,7 +104,7 @@ function prepareLayer(stage, look) {
   const from = views.map(({ cam }) => ({ ...cam }));
   if (steady && !layer.key.startsWith(content)) {
     const area = shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
-    const most = total * look.dpr <= ONCE ? Infinity : SAMPLE * area; // a fair sample at once
+    const most = total * look.dpr <= ONCE ? Infinity : SAMPLE * area; // a random sample at once
     const part = most < total;
     const same = part && layer.key.startsWith(shape) && layer.key.endsWith(cams);
     const draws = drawsOf(gpu, look, shown, most);
@@ -112,7 +112,7 @@ function prepareLayer(stage, look) {
   }
   if (still && layer.key !== key && layer.building !== key) {
     layer.begin(key, drawsOf(gpu, look, shown, Infinity), from);
-    layer.step(look); // at once: a frame less to wait
+    layer.step(look); // at once, which saves a frame
   }
   if (!still) layer.building = '';
   stage.building = layer.building ? () => layer.step(look) : null;
@@ -195,10 +195,10 @@ function different(layout, all) {
   return count;
 }
 
-let mounted = 0; // canvases so far, so that elements have names of their own
-const TIGHT = 600; // px of width up to which a canvas is laid out as on a phone
+let mounted = 0; // number of canvases so far, so that elements have unique names
+const TIGHT = 600; // maximum width in px of the layout for phones
 const REST = 140; // ms without movement until the picture settles
-const SHOWN = 40; // ms for what has changed in a picture that stands to be on the screen
+const SHOWN = 40; // ms until a change of a still picture is on the screen
 
 export class Stage {
   /** @param {HTMLElement} root @param {Input} input @param {Callbacks} callbacks */
@@ -223,7 +223,7 @@ export class Stage {
     this.only = -1; // code of the class shown alone, or -1
     this.held = input.options?.held ?? -1; // row under focus, whose details are on the page
     this.near = input.options?.near ?? []; // the rows nearest to it
-    this.chosen = -1; // which of them is under keyboard focus
+    this.chosen = -1; // the row among them under keyboard focus
     /** @type {import('./motion.js').Morph | null} */ this.morph = null;
     /** @type {import('./motion.js').Tour | null} */ this.tour = null;
     /** @type {Placed[]} */ this.placed = [];
@@ -232,13 +232,13 @@ export class Stage {
     this.frame = ''; // when the images were chosen; '' to choose again
     /** @type {{name: string, colouring: Colouring} | null} a colouring made here */
     this.computed = null;
-    this.cameUntil = 0; // until then, chips show what components were before
+    this.cameUntil = 0; // until then, chips show the components' origins
     this.moving = false;
-    this.waiting = false; // to settle
+    this.waiting = false; // timer that settles the picture
     this.slow = false; // frames while it moves
-    this.still = false; // settled: words are placed
+    this.still = false; // settled, with text in place
     this.gone = false;
-    this.active = 0; // the view the hand was last in
+    this.active = 0; // the view that the user last touched
     this.request = 0;
     this.dirty = true;
     /** @type {(() => boolean) | null} one more step of the layer; true when it stands */
@@ -336,7 +336,7 @@ export class Stage {
     this.moving = this.waiting = false;
     this.frame = '';
     this.draw(false);
-    if (this.building) this.drawOver(); // the new words come with all points
+    if (this.building) this.drawOver(); // the new text appears with all points
     this.settled.forEach((tell) => tell(this));
     this.still = true;
     if (this.building) return this.ask();
@@ -361,7 +361,7 @@ export class Stage {
       this.stats.last = now;
       const { moving } = this.tweens;
       this.tweens.tick(now);
-      if (moving && !this.tweens.moving) return this.settle(); // it has reached its goal
+      if (moving && !this.tweens.moving) return this.settle(); // the movement has reached its goal
       if (this.building?.()) this.dirty = true;
       if (this.dirty) this.draw();
       if (this.tweens.moving) this.moved();
@@ -378,7 +378,7 @@ export class Stage {
     this.dirty = false;
     this.building = null;
     const { width, height, dpr, only, theme } = this;
-    const selecting = this.rows.selected > 1; // one row has its ring
+    const selecting = this.rows.selected > 1; // a row has its ring
     drawFrame(this, { width, height, dpr, only, selecting, grey: theme.grey });
     if (over) this.drawOver();
     this.stats.ms = performance.now() - start;
@@ -386,7 +386,7 @@ export class Stage {
     this.tell();
   }
 
-  /** Words and what else lies over the points. @private */
+  /** Draw the text and marks over the points. @private */
   drawOver() {
     const { context, dpr, over } = this;
     context.setTransform(1, 0, 0, 1, 0, 0);

@@ -1,6 +1,6 @@
 /** Colours of the canvas: tokens of both themes, and a colouring's table as bytes. */
 
-/** Tokens of the light theme and of the dark one. */
+/** Tokens of the light and the dark theme. */
 const TOKENS = {
   ground: ['#f4f6f9', '#0c1016'],
   panel: ['#ffffff', '#161d27'],

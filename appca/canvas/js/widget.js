@@ -17,7 +17,7 @@ async function render({ model, el }) {
   const box = element('div', 'appca-widget', { style, 'data-lm-suppress-shortcuts': true }); // JupyterLab's keys
   const picture = element('div', 'appca-picture-box');
   el.append(box);
-  let byHand = false; // the hand here has made the selection that the model tells of
+  let byHand = false; // the user made the model's selection here
   const options = { theme: themeOf(el) };
   const head = buildHead(() => handle);
   box.append(head.box, picture);
@@ -80,7 +80,7 @@ function inputOf(model) {
 const bytesOf = ({ buffer, byteOffset, byteLength }) =>
   new Uint8Array(buffer, byteOffset, byteLength).slice();
 
-/** Scores of rows on all components. @param {Model} model @param {number[]} rows @returns {Promise<ArrayBuffer>} */
+/** Return scores of rows on all components. @param {Model} model @param {number[]} rows @returns {Promise<ArrayBuffer>} */
 function answered(model, rows) {
   const question = (asked += 1);
   return new Promise((resolve) => {
@@ -100,7 +100,7 @@ function themeOf(element) {
   for (let node = /** @type {any} */ (element); node; node = node.parentNode ?? node.host) {
     if (!(node instanceof Element)) continue;
     pixel.clearRect(0, 0, 1, 1);
-    pixel.fillStyle = getComputedStyle(node).backgroundColor; // in whatever colour space the page writes it
+    pixel.fillStyle = getComputedStyle(node).backgroundColor; // in any colour space that the page uses
     pixel.fillRect(0, 0, 1, 1);
     const [red, green, blue, alpha] = pixel.getImageData(0, 0, 1, 1).data;
     if (alpha > 127) return red + green + blue < 384 ? 'dark' : 'light';

@@ -116,14 +116,14 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
     Returns
     -------
     Dataset
-        ``provenance["report"]`` has the findings and remedies, ``sha256`` the checksum of the file,
-        and ``options`` the given options. Values of large files may stay on disk until they are
-        used.
+        ``provenance["report"]`` contains findings and remedies, ``sha256`` the checksum of the
+        file, and ``options`` the given options. Values of large files may stay on disk until they
+        are used.
 
     Raises
     ------
     InputError
-        A sentence that says why the file cannot be read; ``report`` has the findings so far.
+        If the file cannot be read, with the reason in one sentence; ``report`` has the findings.
     """
     return read_many([(name, file)], limits=limits, **options)
 
@@ -132,9 +132,9 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
 def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
     """Read files that form one data set; a single file is read as by `read`.
 
-    These are images, with folders in their names if any (other files are skipped and reported);
+    The files are images, with any folders in their names (other files are skipped and reported);
     Parquet files with the same columns; an array and a table; two text tables, one of them narrow;
-    an IDX file of images and one of their labels; or a NIfTI recording and its mask.
+    IDX files of images and of their labels; or a NIfTI recording and its mask.
     """
     refuse_if(not files, "There is no file to read; give at least one.")
     uploaded = files

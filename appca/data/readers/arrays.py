@@ -25,7 +25,7 @@ _MOST_LISTED = 6
 _FEWER = "take fewer rows or smaller images"
 _EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # smaller whole numbers are exact in float64, float32
 _ID_NAMES = ("ids", "id")
-_FEW_NAMES = 4  # few different texts are classes even if there are few rows
+_FEW_NAMES = 4  # maximum number of distinct texts that are classes even if rows are few
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")
 _LABEL_NAMES = "label_names"
 _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -231,7 +231,7 @@ def _is_matrix(item: Item, least_rows: int) -> bool:
 
 
 def _names(column: np.ndarray) -> bool:
-    """Whether a vector may name features: it has texts, or numbers in order, as wavelengths."""
+    """Whether a vector may name features: it has texts, or ordered numbers such as wavelengths."""
     return column.dtype.kind in "US" or {*np.sign(np.diff(column * 1.0))} in ({1.0}, {-1.0})
 
 

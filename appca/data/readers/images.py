@@ -42,7 +42,7 @@ class NotAnImageError(Exception):
 class ImageOptions(NamedTuple):
     """How to read images."""
 
-    size: tuple[int, int] | None = None  # (h, w) to resize to; None refuses different sizes
+    size: tuple[int, int] | None = None  # (h, w) to resize to; None requires equal sizes
     colour: str = "grey"  # or "keep" colours
     classes: str = "auto"  # or "none": see `labels_of`
     broken: str = "refuse"  # or "skip" unreadable files
@@ -50,7 +50,7 @@ class ImageOptions(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One image, (h, w) if grey, else (h, w, 3), with its opacity (h, w)."""
+    """An image, (h, w) if grey, else (h, w, 3), with its opacity (h, w)."""
 
     pixels: np.ndarray
     alpha: np.ndarray | None = None  # uint8; None if all is opaque

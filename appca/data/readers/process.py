@@ -1,6 +1,6 @@
 """Read files in a separate process with bounded memory and time.
 
-A process reads one upload after another; it is replaced after a failure or if it has grown.
+A process reads one upload after another, and is replaced if it fails or has grown.
 """
 
 import atexit
@@ -54,8 +54,8 @@ def work_apart(
 ) -> Result:
     """Run a function on files in another process, and return the result.
 
-    `task` names the function as "module:function". It gets copies of the files, a temporary folder,
-    the limits and the options; `receive` gets the folder and the function's result.
+    `task` names the function as "module:function". It receives copies of the files, a temporary
+    folder, the limits and the options; `receive` receives the folder and the function's result.
     """
     title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
     remedy = "free some space on the disk of temporary files"

@@ -5,7 +5,7 @@ import { paletteBytes } from '../theme.js';
 /** @typedef {WebGL2RenderingContext} GL */
 /** @typedef {ReturnType<typeof program>} Program */
 
-/** How many floats a uniform of this type has; all others are whole. @type {Record<number, number>} */
+/** Number of floats in a uniform of this type; other types are integers. @type {Record<number, number>} */
 const FLOATS = { 0x1406: 1, 0x8b50: 2, 0x8b51: 3, 0x8b52: 4 };
 
 /** @param {GL} gl @param {string[]} sources of its vertex and fragment shader */
@@ -299,7 +299,7 @@ export class Gpu {
       }
   }
 
-  /** Forget a picture, but keep the programs, which take long to compile. @param {({texture: WebGLTexture} | null)[]} made for it */
+  /** Delete a picture, but keep the programs, which take long to compile. @param {({texture: WebGLTexture} | null)[]} made for it */
   clear(made) {
     for (const old of made) this.gl.deleteTexture(old?.texture ?? null);
     this.prune(new Set());

@@ -47,14 +47,14 @@ const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [0]);
 const ALL = 700000; // points; if a view has more, each panel draws a sample
 const A_PIXEL = 1.5; // points per pixel in this sample
 
-/** Number of a panel's points to draw: points that more than cover its pixels cannot be distinguished. @param {Placed} spot @param {number} all */
+/** Return the number of a panel's points to draw, because points beyond those that cover its pixels are indistinguishable. @param {Placed} spot @param {number} all */
 export const drawnOf = ({ panel: { count }, plot }, all) =>
   all <= ALL ? count : Math.min(count, Math.max(2000, Math.ceil(A_PIXEL * plot.w * plot.h)));
 
 /** @param {Placed[]} placed */
 export const pointsIn = (placed) => placed.reduce((sum, { panel }) => sum + panel.count, 0);
 
-/** Draws of the visible panels, at most `budget` points, shared in proportion; highlighted points come last, and complete if nothing else is left out. @param {Gpu} gpu @param {Look} look @param {Placed[]} placed @param {number} budget @returns {Draw[]} */
+/** Return draws of at most `budget` points of the visible panels, shared in proportion; highlighted points come last, and completely unless others are left out. @param {Gpu} gpu @param {Look} look @param {Placed[]} placed @param {number} budget @returns {Draw[]} */
 export function drawsOf(gpu, look, placed, budget) {
   const all = pointsIn(placed);
   const drawn = placed.reduce((sum, spot) => sum + drawnOf(spot, all), 0);
@@ -119,7 +119,7 @@ export function drawGrounds(gpu, grounds, theme, look, view) {
   made.free();
 }
 
-/** Corners, in whole pixels, of a card without its edge and rounded corners; empty if it is not opaque. @param {Ground} ground @param {number} dpr */
+/** Return the corners, in whole pixels, of a card without its edge and rounded corners; empty if it is not opaque. @param {Ground} ground @param {number} dpr */
 function betweenEdges({ card: { x, y, w, h }, strength, apart }, dpr) {
   const rim = apart && strength === 1 ? 4 + 0.3 * Math.min(12, 0.02 * w) : Infinity; // the shader has the radius
   const whole = (/** @type {number} */ at) => Math.round(at * dpr) / dpr;
@@ -144,7 +144,7 @@ export class Layer {
     this.chunk = 80000; // points at a time, adapted to how long they take
     /** @type {{sync: WebGLSync, sent: number}[]} of the chunks on their way: the card has the next when one is through */
     this.fences = [];
-    this.through = 0; // when the last one was
+    this.through = 0; // time of the last chunk
   }
 
   /** Draw into the sheet under construction. @private @param {() => void} draw */
@@ -180,7 +180,7 @@ export class Layer {
     this.swap();
   }
 
-  /** Draw the next chunk when the one before the last is finished; return true when the picture is complete. @param {Look} look */
+  /** Draw the next chunk when the chunk before the last is finished; return true if the picture is complete. @param {Look} look */
   step(look) {
     const { gl } = this.gpu;
     const { fences } = this;
@@ -337,7 +337,7 @@ export class Sheets {
       const how = /** @type {const} */ ({ premultiplyAlpha: 'none', colorSpaceConversion: 'none' });
       const levels = [await createImageBitmap(await this.get(sheet), how)];
       for (let side = this.meta.cell; side > 1; side /= 2) {
-        const last = levels[levels.length - 1]; // the card would make those of all sheets
+        const last = levels[levels.length - 1]; // the GPU would make those of all sheets
         const half = { ...how, resizeWidth: last.width / 2, resizeHeight: last.height / 2 };
         levels.push(await createImageBitmap(last, half));
       }
@@ -400,10 +400,10 @@ export function imageSize(side, most) {
   return Math.min(most, slow * Math.max(1, side / 600) ** 0.55);
 }
 
-const WHOLE = 400; // px of a plot below which an image that its edge would cut is left out
+const WHOLE = 400; // plot size in px below which images cut by its edge are omitted
 const FILLED = 0.25; // largest share of a panel's visible part that images fill if every point is one
 const DEEP = 4; // size of a panel relative to its visible part
-const LOOSE = 600; // rows tried without precomputed placement
+const LOOSE = 600; // maximum number of rows tried without precomputed placement
 
 /** Pixels between images in a plot. @param {number} px of an image @param {number} side */
 const apartOn = (px, side) => px * (1.22 + 0.55 * Math.exp(-side / 260));

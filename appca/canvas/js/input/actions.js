@@ -19,7 +19,7 @@ import { panelAt, pick, zoomView } from './gestures.js';
 /** @typedef {{x: number, y: number, w: number, h: number, mask: Uint8Array}} Mask */
 
 const FINE = 2; // mask cells per pixel
-const SHIFT = 16; // bits of a cell's parts: whole numbers are fast before a loop is compiled, as in the first lasso
+const SHIFT = 16; // bits of a cell's parts: integers are fast before a loop is compiled, as in the first lasso
 
 /** Fill a polygon, even-odd. @param {[number, number][]} path @returns {Mask} */
 export function maskOf(path) {
@@ -47,7 +47,7 @@ export function markUnder(mask, placed, hits) {
   const [cx, cy] = [(mask.x + mask.w / 2) / FINE, (mask.y + mask.h / 2) / FINE];
   const away = (/** @type {Placed} */ { plot }) =>
     Math.hypot(plot.x + plot.w / 2 - cx, plot.y + plot.h / 2 - cy);
-  const shown = placed.filter(({ strength }) => strength >= 0.5).sort((a, b) => away(a) - away(b)); // the loop meets hits and misses before it is compiled, so that it is compiled once
+  const shown = placed.filter(({ strength }) => strength >= 0.5).sort((a, b) => away(a) - away(b)); // the loop sees hits and misses before it is compiled, so that it is compiled only once
   for (const spot of shown) markIn(mask, spot, hits);
 }
 
@@ -56,7 +56,7 @@ function markIn({ x, y, w, h, mask }, { part, panel: { start, count }, plot, ran
   const { xy, rows } = part.layout;
   const inMask = box(plot.x * FINE - x, plot.y * FINE - y, plot.w * FINE, plot.h * FINE);
   const { left, bottom, kx, ky } = scaleOf({ plot: inMask, range });
-  const [x0, x1] = [Math.max(0, inMask.x), Math.min(w - 1, inMask.x + inMask.w)]; // beyond the plot nothing is drawn
+  const [x0, x1] = [Math.max(0, inMask.x), Math.min(w - 1, inMask.x + inMask.w)]; // nothing is drawn outside the plot
   const [y0, y1] = [Math.max(0, inMask.y), Math.min(h - 1, inMask.y + inMask.h)];
   if (x0 > x1 || y0 > y1) return;
   const [low, high] = [Math.ceil((x0 - left) / kx), Math.floor((x1 - left) / kx)];
@@ -112,7 +112,7 @@ function seenFrom(stage, view, panel, point) {
   view.shift = 1;
   stage.tweens.stop('shift');
   const cam = isMap ? { ...home, k: home.k * 8 } : fitting(parts[0].rects[panel.index], rect, 0.3);
-  view.cam = cam; // where the row is seen from there
+  view.cam = cam; // place of the row in that view
   stage.draw();
   view.cam = kept;
   const spot = stage.placed.find((placed) => placed.view === view && placed.panel === panel);
@@ -142,7 +142,7 @@ export class Actions {
     /** @type {(at: [number, number] | null) => void} the hand rests, or moved on */
     this.rest = () => {};
     this.told = -1; // last held row sent to the host
-    this.asked = 0; // ms until which the host's answer about it is awaited
+    this.asked = 0; // time in ms until which the host's answer about it is awaited
     this.telling = 0;
     /** @type {[View, Camera] | null} where the picture was before it came out from below the host */
     this.back = null;

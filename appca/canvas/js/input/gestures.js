@@ -352,7 +352,7 @@ export function listenToKeys(stage, actions, does) {
   });
   document.addEventListener('keydown', anywhere, true); // before a menu closes
 
-  /** Escape ends a tour or a large panel wherever the focus is, unless something that is open or written in takes it; "/" and Ctrl+K search and "?" lists the keys from anywhere on a page, in its first picture. @param {KeyboardEvent} event */
+  /** Escape ends a tour or a large panel wherever the focus is, unless a menu or a text field takes it. "/" and Ctrl+K search and "?" lists the keys from anywhere on a page, in its first picture. @param {KeyboardEvent} event */
   function anywhere(event) {
     const { key, ctrlKey, metaKey } = event;
     const view = stage.views.find((candidate) => candidate.opened);
@@ -374,7 +374,7 @@ export function listenToKeys(stage, actions, does) {
   }
 }
 
-/** While a row is held, left and right choose one of its nearest rows, Enter goes there, N selects all of them. @param {Stage} stage @param {Actions} actions @param {(target: Target) => void} go @param {string} key @returns {boolean} whether the key is used up */
+/** While a row is focused, left and right choose one of its nearest rows, Enter goes there, and N selects them all. @param {Stage} stage @param {Actions} actions @param {(target: Target) => void} go @param {string} key @returns {boolean} whether the key is used up */
 function listenWhileHeld(stage, actions, go, key) {
   const near = Array.from(stage.held < 0 ? [] : stage.near);
   const [at, step] = [near.indexOf(stage.chosen), ARROWS[key]?.[0] ?? 0];

@@ -39,7 +39,7 @@ export function arrange(layout, map, components, view, beside = false) {
   }
   const sideIn = (/** @type {number} */ columns) =>
     Math.min(aspect / columns, 1 / Math.ceil(panels.length / columns));
-  let across = 1; // columns that make so many squares the largest
+  let across = 1; // number of columns that makes the squares largest
   for (let columns = 2; columns <= panels.length; columns += 1)
     if (sideIn(columns) > sideIn(across)) across = columns;
   const rects = panels.map(({ size }, i) => inCell(i % across, Math.floor(i / across), size));
@@ -63,14 +63,14 @@ function triangle(layout, map, count, view) {
   );
   const tall = count + 0.25;
   const extra = clamp((view.w / Math.max(1, view.h)) * tall - count, 0.1, 0.75 * count);
-  const k = Math.min(view.h / tall, view.w / (count + extra)); // px a cell when all panels are shown
+  const k = Math.min(view.h / tall, view.w / (count + extra)); // px per cell when all panels are shown
   const narrow = extra * k < NARROW;
   const least = narrow ? 0 : Math.min(count - 3, Math.ceil(WORDS / k));
   const top = Math.min(count - 2, Math.max(1, least, Math.ceil((count - extra) / 2)));
   const made = plain('triangle', layout, rects, box(-extra, 0, count + extra, tall));
   const left = -extra + 0.06;
   if (map && count > 3) {
-    const beside = (count - 0.8 - top) * k > TOOLS; // there is room for the tools between map and diagonal
+    const beside = (count - 0.8 - top) * k > TOOLS; // leaves space for the tools between map and diagonal
     const rect = box(left, top + 0.1, extra + top - 0.2, count - top - (beside ? 0 : 56 / k));
     made.parts.push({ layout: map, base: layout.panels.length, rects: [rect], inset: true });
   }
@@ -82,7 +82,7 @@ function triangle(layout, map, count, view) {
 
 /** @typedef {{turns: number, stays: number, panels: number[], x: number}} Group neighbours for which one component turns and the other stays */
 
-/** Return panels that share a shown component, in a group for each shared one, largest first. @param {Layout} layout @param {number} index @returns {Group[]} */
+/** Return panels that share a shown component, in a group per shared component, largest first. @param {Layout} layout @param {number} index @returns {Group[]} */
 export function neighbours(layout, index) {
   if (layout.kind === 'map') return [];
   const { axes } = layout.panels[index];
@@ -96,8 +96,8 @@ export function neighbours(layout, index) {
   return groups.filter(({ panels }) => panels.length).reverse();
 }
 
-export const STRIP = 148; // height of the strip with its line of words
-const TOUR = 148; // width of the player beside the neighbour it turns to
+export const STRIP = 148; // height of the strip with its line of text
+const TOUR = 148; // width of the player beside the neighbour to which it turns
 
 /** Return the places of the large panel and of as many neighbours as fit into the strip. @param {Group[]} groups @param {number} index @param {Rect} view @returns {Map<number, Rect>} */
 export function openRects(groups, index, view) {
@@ -124,8 +124,8 @@ export function openRects(groups, index, view) {
 
 /** @typedef {{panel: number, rects: Map<number, Rect>, range: Bounds, groups: Group[]}} Opened */
 
-const LINES = 1000; // px of width below which the title has a line of its own
-const CORNER = { view: 560, w: 110, h: 60 }; // px that a view and its corner must have at least
+const LINES = 1000; // width in px below which the title has its own line
+const CORNER = { view: 560, w: 110, h: 60 }; // minimum size in px of a view and of its corner
 
 export class View {
   /** @param {Layout} layout @param {Layout | null} map @param {number} components */
@@ -142,10 +142,10 @@ export class View {
     this.focus = -1; // the panel that keys have reached
     this.focusShown = false;
     /** @type {Filter} */ this.filter = {};
-    this.compact = false; // no bar stands above the panels
-    this.alone = true; // no other view beside, which the bar stands above
+    this.compact = false; // no bar is above the panels
+    this.alone = true; // no view beside it shares the bar
     this.beside = false; // whether the other view is beside it, not below
-    this.corner = false; // whether title and legend stand in the free corner of a triangle
+    this.corner = false; // whether title and legend are in the free corner of a triangle
     this.arrangement = arrange(layout, map, components, this.rect);
   }
 
@@ -242,13 +242,13 @@ function besideTriangle({ layouts }, { compact }) {
   return compact ? undefined : ['slices', 'umap', ...maps].find((map) => maps.includes(map));
 }
 
-/** Buffers that views of some layouts need, of those that there are. @param {Meta} meta @param {Options} options @param {string[]} names */
+/** Return the available buffers that views of some layouts need. @param {Meta} meta @param {Options} options @param {string[]} names */
 export const buffersOf = (meta, options, names) =>
   [...names, besideTriangle(meta, options)].flatMap((name) => [`order.${name}`, `map.${name}`]);
 
 export const BOTH = 'both';
 
-/** The layouts that options ask for, without any those that open: the first and the one beside it. @param {Meta} meta @param {Options} [options] @returns {Required<Pick<Options, 'layout' | 'beside'>>} */
+/** Return the layouts in the options, or by default the first layout and the one beside it. @param {Meta} meta @param {Options} [options] @returns {Required<Pick<Options, 'layout' | 'beside'>>} */
 export function opening({ layouts, first }, { layout = BOTH, beside = '' } = {}) {
   const both = layout === BOTH;
   if (both && layouts.pairs) return { layout: 'subspaces', beside: 'pairs' };
@@ -256,7 +256,7 @@ export function opening({ layouts, first }, { layout = BOTH, beside = '' } = {})
   return { layout: only, beside: !both && beside in layouts ? beside : '' };
 }
 
-/** Whether there is no title above the picture. @param {Options} options */
+/** Whether the picture has no title above it. @param {Options} options */
 export const isCompact = ({ compact, panels }) => compact ?? Boolean(panels?.length);
 
 /** Assign each view its part of the canvas, and its panels their lines of the panel table. @param {Stage} stage */

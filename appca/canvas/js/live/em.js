@@ -1,9 +1,9 @@
-/** Exact EM for adaptive PPCA in typed arrays: the steps of appca/models/em.py, in the same order; fits, and what they say of the rows. */
+/** Exact EM for adaptive PPCA in typed arrays: the steps of appca/models/em.py, in the same order; fits, and descriptions of rows. */
 
 import { clamp } from '../layout/geometry.js';
 
-const FLOOR = 1e-8; // of the mean feature variance, the least noise variance
-const LEAST = 1e-50; // smaller weights count as 0: products would be denormal
+const FLOOR = 1e-8; // minimum noise variance, relative to the mean feature variance
+const LEAST = 1e-50; // smaller weights count as 0, because their products would be denormal
 const [MOST_CHANGE, WELL_CONDITIONED, WINDOW, ANNEALED] = [Math.E, 1e-6, 10, 30];
 
 /** @param {Values} values n x d, row by row @param {number} n @param {number} d @param {number} [factor] @returns {Matrix} */
@@ -17,13 +17,13 @@ export function rowsOf(values, n, d, factor = 1) {
   return { values, n, d, factor, origin, total, features: d };
 }
 
-/** Every so many rows, about their own mean. @param {Matrix} rows @param {number} most */
+/** Return evenly spaced rows, relative to their mean. @param {Matrix} rows @param {number} most */
 export function sampleOf(rows, most) {
   const { values, n, d, factor, features } = rows;
   if (n <= most) return rows;
   const some = /** @type {Values} */ (values.slice(0, most * d));
   for (let i = 0; i < most; i += 1) {
-    const from = Math.floor(((i + 0.5) * n) / most) * d; // a stride would follow a period
+    const from = Math.floor(((i + 0.5) * n) / most) * d; // a fixed stride could follow a period
     some.set(values.subarray(from, from + d), i * d);
   }
   const own = rowsOf(some, most, d, factor);
@@ -31,7 +31,7 @@ export function sampleOf(rows, most) {
   return { ...own, features, total: own.total + ((rows.total - within) * most) / n };
 }
 
-/** The first columns of A, or as many zeros more. @param {Float64Array} A d x from @param {number} from @param {number} to */
+/** Return the first columns of A, padded with zeros. @param {Float64Array} A d x from @param {number} from @param {number} to */
 export function resized(A, from, to) {
   const made = new Float64Array((A.length / from) * to);
   const least = Math.min(from, to);
@@ -46,7 +46,7 @@ export function transpose(A, columns) {
   return A.map((_, at) => A[(at % lines) * columns + Math.floor(at / lines)]);
 }
 
-/** Visit the products p of each row about the origin with the columns of W; with s filled, unless it returns false, Y' S (d x K). Four columns at a time; numbers that are 0 cost nothing. @param {Matrix} rows @param {Float64Array} W d x K @param {number} K @param {(p: Float64Array, s: Float64Array, row: number) => any} visit */
+/** Visit the products p of each centred row with the columns of W. Unless the visitor returns false, add the row times the s that it filled in to Y' S (d x K). Columns go four at a time; zeros cost nothing. @param {Matrix} rows @param {Float64Array} W d x K @param {number} K @param {(p: Float64Array, s: Float64Array, row: number) => any} visit */
 function sweep({ values, n, d, factor, origin }, W, K, visit) {
   const width = 4 * Math.ceil(K / 4);
   const centre = product(origin, W, d, K);
@@ -114,7 +114,7 @@ function addTimes(places, present, count, s, A) {
   }
 }
 
-/** Y W about the origin, n x K. @param {Matrix} rows @param {Float64Array} W d x K @param {number} K */
+/** Return Y W for centred rows, n x K. @param {Matrix} rows @param {Float64Array} W d x K @param {number} K */
 export function times(rows, W, K) {
   const P = new Float64Array(rows.n * K);
   sweep(rows, W, K, (p, _, row) => {
@@ -127,7 +127,7 @@ export function times(rows, W, K) {
 /** @param {Float64Array} a n x p @param {Float64Array} b n x q @param {number} p @param {number} q */
 const gram = (a, b, p, q) => product(transpose(a, p), b, a.length / p, q);
 
-/** a b of a (n x p) and b (p x q). @param {Float64Array} a @param {Float64Array} b @param {number} p @param {number} q */
+/** Return the product of a (n x p) and b (p x q). @param {Float64Array} a @param {Float64Array} b @param {number} p @param {number} q */
 export function product(a, b, p, q) {
   const C = new Float64Array((a.length / p) * q);
   for (let at = 0, to = 0; at < a.length; at += p, to += q)
@@ -140,7 +140,7 @@ export function product(a, b, p, q) {
 export const identity = (n) =>
   Float64Array.from({ length: n * n }, (_, at) => +(at % (n + 1) === 0));
 
-/** Eigenvalues, falling, and vectors (columns) of a symmetric matrix, by Jacobi rotations. @param {Float64Array} matrix @param {number} n */
+/** Return decreasing eigenvalues and eigenvectors (columns) of a symmetric matrix, by Jacobi rotations. @param {Float64Array} matrix @param {number} n */
 export function eigen(matrix, n) {
   const [A, V] = [matrix.slice(), identity(n)];
   const size = Math.sqrt(A.reduce((sum, a) => sum + a * a, 0));
@@ -155,7 +155,7 @@ export function eigen(matrix, n) {
   return { values: Float64Array.from(order, (i) => A[i * n + i]), vectors };
 }
 
-/** One rotation of A, and of the rows of V. @param {Float64Array} A @param {Float64Array} V @param {number} n @param {number} p @param {number} q */
+/** Rotate A, and the rows of V. @param {Float64Array} A @param {Float64Array} V @param {number} n @param {number} p @param {number} q */
 function rotate(A, V, n, p, q) {
   const b = A[p * n + q];
   const theta = (A[q * n + q] - A[p * n + p]) / (2 * b);
@@ -176,7 +176,7 @@ function rotate(A, V, n, p, q) {
   return true;
 }
 
-/** Columns made orthonormal one after the other, twice; those that vanish become 0. @param {Float64Array} A d x K, changed @param {number} K */
+/** Make columns orthonormal one after another, twice; vanishing columns become 0. @param {Float64Array} A d x K, changed @param {number} K */
 function orthonormal(A, K) {
   const dot = (/** @type {number} */ a, /** @type {number} */ b) => {
     let sum = 0;
@@ -196,7 +196,7 @@ function orthonormal(A, K) {
   return A;
 }
 
-/** Orthonormal W of largest tr(W'A): U V' of A = U S V'; of deficient A the one nearest to `previous`. @param {Float64Array} A d x K @param {number} K @param {Float64Array} [previous] */
+/** Return the orthonormal W that maximizes tr(W'A): U V' of A = U S V', or for deficient A the maximizer nearest to `previous`. @param {Float64Array} A d x K @param {number} K @param {Float64Array} [previous] */
 export function polar(A, K, previous) {
   const { values, vectors: V } = eigen(gram(A, A, K, K), K);
   if (values[K - 1] > WELL_CONDITIONED * values[0]) {
@@ -205,7 +205,7 @@ export function polar(A, K, previous) {
     const G = gram(W, W, K, K).map((g, at) => (at % (K + 1) ? 0 : 1.5) - 0.5 * g);
     return product(W, G, K, K); // orthonormal to rounding
   }
-  const U = orthonormal(product(A, V, K, K), K); // falling lengths, so the leading ones are exact
+  const U = orthonormal(product(A, V, K, K), K); // decreasing lengths, so the leading columns are exact
   const free = previous ? product(previous, V, K, K) : normal(A.length, 2);
   const size = gram(U, U, K, K);
   U.forEach((_, at) => size[(at % K) * (K + 1)] || (U[at] = free[at]));
@@ -219,12 +219,12 @@ export function logBinomial(n, k) {
   return sum;
 }
 
-/** Sums over all subsets of L of K components: log e_L(exp a) of the logits a of a row, and into r the inclusion of each. @param {number} K @param {number} L @returns {(a: Float64Array, r: Float64Array) => number} */
+/** Sum over all subsets of L of K components: return log e_L(exp a) for the logits a of a row, and write each inclusion to r. @param {number} K @param {number} L @returns {(a: Float64Array, r: Float64Array) => number} */
 function subsetsOf(K, L) {
   if (L === K) return (a, r) => r.fill(1) && a.reduce((sum, one) => sum + one, 0);
-  const flip = 2 * L > K; // those left out are fewer
+  const flip = 2 * L > K; // fewer are left out
   const [m, sign] = flip ? [K - L, -1] : [L, 1];
-  const width = m + 2; // before the first entry of a line there is a zero
+  const width = m + 2; // a zero precedes the first entry of a line
   const [table, after] = [new Float64Array((K + 1) * width), new Float64Array(width)];
   const [into, out, top] = [K, K, m].map((length) => new Float64Array(length));
   table[1] = 1;
@@ -317,7 +317,7 @@ function maximise({ A, sum, second, used }, state, rows, latent) {
   return { W, shift, latent: tau2, noise: Math.max(noise, floor) };
 }
 
-/** Momentum: now + beta (now - before), in logs of variances. @param {FitState} before @param {FitState} now @param {number} beta @param {number} floor @returns {FitState} */
+/** Return now + beta (now - before), a momentum step, in logs of variances. @param {FitState} before @param {FitState} now @param {number} beta @param {number} floor @returns {FitState} */
 function extend(before, now, beta, floor) {
   const ahead = (/** @type {'W' | 'shift'} */ name) =>
     now[name].map((value, i) => value + beta * (value - before[name][i]));
@@ -330,7 +330,7 @@ function extend(before, now, beta, floor) {
   return { W, shift: ahead('shift'), latent, noise: inLogs(before.noise, now.noise) };
 }
 
-/** The state at the start and after every step, by Nesterov's sequence restarted where a likelihood falls. @param {FitState} start @param {Matrix} rows @param {number} L @param {Latent} latent @returns {Generator<Step>} */
+/** Yield the state at the start and after every step of Nesterov's sequence, restarted if the likelihood falls. @param {FitState} start @param {Matrix} rows @param {number} L @param {Latent} latent @returns {Generator<Step>} */
 export function* ascent(start, rows, L, latent, age = 0) {
   const advance = (/** @type {FitState} */ state) => {
     const sums = expect(state, rows, L);
@@ -352,7 +352,7 @@ export function* ascent(start, rows, L, latent, age = 0) {
   }
 }
 
-/** Follow a path until ten steps gain under `tol` nats a row, or as `window` of them say. @param {Generator<Step>} path @param {Matrix} rows @param {{tol?: number, most?: number, window?: number, best?: number}} [how] `best` is the end of another path, which this one must still be able to pass @returns {Generator<Step, Step & {values: number[]}>} */
+/** Follow a path until ten steps gain under `tol` nats per row, as judged by the last `window` steps. @param {Generator<Step>} path @param {Matrix} rows @param {{tol?: number, most?: number, window?: number, best?: number}} [how] `best` is the end of another path, which this one must still be able to pass @returns {Generator<Step, Step & {values: number[]}>} */
 export function* climb(path, rows, how = {}) {
   const { tol = 1e-4, most = 500, window = WINDOW, best = -Infinity } = how;
   let step = /** @type {Step} */ (path.next().value);
@@ -370,7 +370,7 @@ export function* climb(path, rows, how = {}) {
   return { ...step, values };
 }
 
-/** The state after EM with logits times a rising number. @param {FitState} state @param {Matrix} rows @param {number} L @param {Latent} latent */
+/** Return the state after EM with logits times an increasing factor. @param {FitState} state @param {Matrix} rows @param {number} L @param {Latent} latent */
 export function* annealed(state, rows, L, latent) {
   for (let i = 0; i < ANNEALED; i += 1) {
     const sums = expect(state, rows, L, 10 ** (-3 + (3 * i) / (ANNEALED - 1)));
@@ -380,7 +380,7 @@ export function* annealed(state, rows, L, latent) {
   return state;
 }
 
-/** Variances from the hard assignment of rows to their L largest projections on W. @param {Matrix} rows @param {Float64Array} W @param {number} K @param {number} L @param {Latent} latent @returns {FitState} */
+/** Return variances after assigning each row to its L largest projections on W. @param {Matrix} rows @param {Float64Array} W @param {number} K @param {number} L @param {Latent} latent @returns {FitState} */
 export function firstState(rows, W, K, L, latent) {
   const { n, total, features } = rows;
   const power = times(rows, W, K).map((p) => p * p);
@@ -400,19 +400,19 @@ export function firstState(rows, W, K, L, latent) {
   return { W, shift: new Float64Array(K), latent: tau2, noise };
 }
 
-/** The L largest, ties to the first, ascending. @param {Float64Array} a @param {number} L */
+/** Return the indices of the L largest, ascending; ties go to the first. @param {Float64Array} a @param {number} L */
 export function topOf(a, L) {
   const order = Array.from(a, (_, k) => k).sort((i, j) => a[j] - a[i] || i - j);
   return order.slice(0, L).sort((i, j) => i - j);
 }
 
-/** The maximum at L = K: Tipping and Bishop (1999). @param {Matrix} rows @param {number} K @param {Latent} latent */
+/** Return the maximum at L = K, by Tipping and Bishop (1999). @param {Matrix} rows @param {number} K @param {Latent} latent */
 export const closedForm = (rows, K, latent) => firstState(rows, principal(rows, K).V, K, K, latent);
 
-const DIRECT = 96; // features up to which the covariance is decomposed whole
+const DIRECT = 96; // maximum number of features for a full decomposition of the covariance
 const [ROUNDS, EXTRA] = [4, 8];
 
-/** Leading directions (d x q) and their variances. @param {Matrix} rows @param {number} q @param {number} [rounds] of subspace iteration, where there are many features */
+/** Return leading directions (d x q) and their variances. @param {Matrix} rows @param {number} q @param {number} [rounds] of subspace iteration, where there are many features */
 export function principal(rows, q, rounds = ROUNDS) {
   const { d, n } = rows;
   const many = Math.min(q + EXTRA, d, n);
@@ -429,7 +429,7 @@ export function principal(rows, q, rounds = ROUNDS) {
   return { V: leading, values: values.slice(0, q).map((sum) => sum / n) };
 }
 
-/** Rotation of scores P (n x K) with the largest sum of fourth powers. @param {Float64Array} P @param {number} K */
+/** Return the rotation of scores P (n x K) that maximizes the sum of fourth powers. @param {Float64Array} P @param {number} K */
 export function quartimax(P, K) {
   const scale = 1 / Math.sqrt(added(P.map((p) => p * p)) / P.length || 1);
   const lines = P.map((p) => p * scale);
@@ -443,7 +443,7 @@ export function quartimax(P, K) {
   return R;
 }
 
-/** A uniform number. @param {number} seed */
+/** Draw a uniform number. @param {number} seed */
 function uniform(seed) {
   let t = Math.imul(seed ^ (seed >>> 15), 0x2c1b3c6d);
   t = Math.imul(t ^ (t >>> 12), 0x297a2d39);

@@ -29,8 +29,8 @@ export function typeOver(place, name, longest, send) {
   field.select();
 }
 
-const SHOWN = 40; // classes at most
-const LONGEST = 60; // letters of a class's name
+const SHOWN = 40; // maximum number of classes
+const LONGEST = 60; // maximum number of letters of a class's name
 const [BESIDE, GAP] = [24, 6]; // px beside a class's name: dot, gap and padding; and before its count
 
 /** Count the rows of each class, without rows that have one of these flags. @param {Stage} stage */
@@ -267,7 +267,7 @@ export function buildBar(stage, actions, tools, more, near, rename) {
       if (block && legend.scrollHeight > legend.clientHeight) bar.classList.add(step);
     rest.textContent = '';
     for (let i = 0; i < 2; i += 1) {
-      // twice, for these words take room as well
+      // twice, because these words also take space
       const shown = [...legend.children].filter(
         (/** @type {any} */ item) =>
           item.offsetTop + item.offsetHeight / 2 < legend.offsetTop + legend.clientHeight,
@@ -284,7 +284,7 @@ export function buildBar(stage, actions, tools, more, near, rename) {
     const right = block && last ? stage.width - toPage(view.cam, view.rect, last.rect).x + 12 : 8;
     const now = `${block} ${right} ${stage.width}`;
     if (now !== docked) {
-      // a size that is asked for makes the browser lay out the page
+      // reading a size makes the browser lay out the page
       docked = now;
       tools.style.cssText = block ? `right:${right}px;bottom:12px` : `right:${right}px;top:3px`;
       tools.classList.toggle('appca-docked', !block);
@@ -311,13 +311,13 @@ export function buildBar(stage, actions, tools, more, near, rename) {
 }
 
 const SPAN = 12; // numbers on a slider, until a larger one is chosen
-const EVERY = 60; // milliseconds until a host that was busy is asked again
+const EVERY = 60; // ms until a busy host is asked again
 
 /** Create a field for an integer from 1 to its `max`. @param {string} label @param {(value: number) => void} take */
 function buildNumber(label, take) {
   const change = () => {
     const typed = Math.round(field.valueAsNumber) || Number(field.defaultValue) || 1;
-    field.defaultValue = field.value; // it is not being typed any more
+    field.defaultValue = field.value; // the user has stopped typing
     take(Math.min(Math.max(typed, 1), Number(field.max)));
   };
   const field = element('input', '', { type: 'number', min: 1, 'aria-label': label, change });
@@ -352,7 +352,7 @@ function buildSize(name, title, take) {
 /** Create controls of K and L, which keep the user's choice until the host answers the message. @param {(size: Size) => number | void} send returns the message's number @param {() => boolean} busy whether the host cannot follow a slider now */
 export function buildSizes(send, busy) {
   /** @type {Sizes} */ let told = { k: 1, l: 1, most_k: 1 };
-  const wanted = { k: 1, l: 1 }; // an L that K has pushed down comes back with K
+  const wanted = { k: 1, l: 1 }; // an L that a smaller K reduced is restored with K
   let [number, timer] = [0, 0];
   const now = () => ({
     k: wanted.k,
@@ -374,7 +374,7 @@ export function buildSizes(send, busy) {
     draw();
     clearTimeout(timer);
     if (moving)
-      timer = setTimeout(tell, 0, true); // of a key the choice itself comes first
+      timer = setTimeout(tell, 0, true); // a key's own choice has priority
     else tell(false);
   };
   const ofK = buildSize('K', 'Components, K', (k, moving) => {
@@ -389,7 +389,7 @@ export function buildSizes(send, busy) {
   const box = element('div', 'appca-sizes', {}, ofK.box, ofL.box, learned);
   /** @param {Sizes} sizes @param {number} [seen] the last number that the host has taken */
   const show = (sizes, seen = number) => {
-    if (timer || seen < number) return; // the hand has gone on
+    if (timer || seen < number) return; // the user has changed it again
     told = sizes;
     wanted.k = told.k;
     if (typeof told.l === 'number' && now().l !== told.l) wanted.l = told.l;
@@ -401,7 +401,7 @@ export function buildSizes(send, busy) {
 const STEPS = /** @type {const} */ ({ undo: 'Undo (Ctrl+Z)', redo: 'Redo (Ctrl+Shift+Z)' });
 let bars = 0;
 
-/** The controls of a picture: K and L, colour, undo and redo, view. What the hand has chosen stays until the host answers that message. @param {(kind: 'size' | 'colour' | 'view' | 'beside' | 'undo' | 'redo', value: any) => number | void} send returns the message's number @param {() => boolean} [busy] */
+/** The controls of a picture: K and L, colour, undo and redo, view. The user's choice stays until the host answers its message. @param {(kind: 'size' | 'colour' | 'view' | 'beside' | 'undo' | 'redo', value: any) => number | void} send returns the message's number @param {() => boolean} [busy] */
 export function buildControls(send, busy = () => false) {
   let [number, listed] = [0, ''];
   const tell = (/** @type {Parameters<typeof send>[0]} */ kind, /** @type {any} */ value) =>
@@ -423,7 +423,7 @@ export function buildControls(send, busy = () => false) {
   /** @param {Controls} controls */
   const list = ({ colours, views: layouts }) => {
     const now = JSON.stringify([colours, layouts]);
-    if (now === listed) return; // what is open stays open
+    if (now === listed) return; // keeps open menus open
     listed = now;
     const groups = [...new Set(colours.map(([, , group]) => group))].map((label) => {
       const some = colours.filter(([, , group]) => group === label);

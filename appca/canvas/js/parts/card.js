@@ -48,7 +48,7 @@ function fillMean({ sheets, scene, dark }, { spot, said, cell }, picture, lines)
   lines.replaceChildren(element('b', '', {}, said[0].text), text, note);
 }
 
-/** Descriptions of the measures of a row. @type {Record<string, string>} */
+/** Return descriptions of a row's measures. @type {Record<string, string>} */
 const TERMS = {
   Residual: 'error when rebuilt',
   Membership: 'probability of its panel',
@@ -172,7 +172,7 @@ async function describe(stage, row, lines, still) {
   lines.append(quiet(told.join(' · ')));
 }
 
-/** Return the place around a point that covers the fewest points and words. @param {Stage} stage @param {{x: number, y: number, spot: Placed}} found @param {Label[]} labels @returns {Rect} */
+/** Return the place around a point that covers the least points and text. @param {Stage} stage @param {{x: number, y: number, spot: Placed}} found @param {Label[]} labels @returns {Rect} */
 function emptiest(stage, { x, y, spot }, labels) {
   const room = occupancyOf(stage);
   const bounds = spot.open ? spot.plot : spot.view.rect;

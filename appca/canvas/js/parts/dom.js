@@ -1,6 +1,6 @@
 /** Helpers: elements, icons in the style of Material Symbols, tiles as pictures, canvas text and lines, base64. */
 
-/** An element; a function among its attributes listens to the event of that name. @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {string} name @param {Record<string, string | number | boolean | ((event: any) => void)>} [attributes] @param {...(Node | string)} children @returns {HTMLElementTagNameMap[T]} */
+/** Create an element; a function among its attributes listens to the event of that name. @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {string} name @param {Record<string, string | number | boolean | ((event: any) => void)>} [attributes] @param {...(Node | string)} children @returns {HTMLElementTagNameMap[T]} */
 export function element(tag, name, attributes = {}, ...children) {
   const made = document.createElement(tag);
   if (name) made.className = name;
@@ -51,7 +51,7 @@ export function icon(name) {
 export const button = (name, attributes, click, ...children) =>
   element('button', name, { type: 'button', ...attributes, click }, ...children);
 
-/** A button with an icon, its word as name and tooltip. @param {keyof typeof ICONS} name @param {string} word @param {() => void} run */
+/** Create a button with an icon, whose word is its name and tooltip. @param {keyof typeof ICONS} name @param {string} word @param {() => void} run */
 export const iconButton = (name, word, run) =>
   button('appca-tool', { title: word, 'aria-label': word }, run, icon(name));
 

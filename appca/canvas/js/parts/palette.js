@@ -80,7 +80,7 @@ async function rowsOf({ meta, rows, scene, colouring }, query) {
 function withText(all, query) {
   const rank = (/** @type {T} */ { label }) => {
     const at = label.toLowerCase().indexOf(query);
-    return at > 0 && /\w/.test(label[at - 1]) ? 2 : Math.min(at, 1); // -1 where it is not
+    return at > 0 && /\w/.test(label[at - 1]) ? 2 : Math.min(at, 1); // -1 if it is missing
   };
   return all.filter((item) => rank(item) >= 0).sort((a, b) => rank(a) - rank(b));
 }
@@ -94,7 +94,7 @@ export async function find(stage, text, acts) {
   if (text.trim().startsWith('>')) return matching('action', acts);
   const set = setOf(query) ?? (/^\{\d+\}?$/.test(query) ? [parseInt(query.slice(1), 10)] : null);
   const hits = set ? await panels(stage, set) : [];
-  if (query.startsWith('{')) return hits; // no row is called so
+  if (query.startsWith('{')) return hits; // no row has this name
   if (query.startsWith('#')) return rowsOf(stage, query);
   const { names = [], kind, title = 'class' } = colouring ?? {};
   const counts = kind === 'category' ? classCounts(stage, 0) : [];
@@ -177,7 +177,7 @@ function dialog(stage, name, label, title, ...children) {
     click: (/** @type {Event} */ { target }) => target === made && shuts(),
     wheel: (/** @type {Event} */ event) => event.stopPropagation(),
     keydown: (/** @type {KeyboardEvent} */ event) => {
-      event.stopPropagation(); // no keys of the page
+      event.stopPropagation(); // keeps keys from the page
       if (event.key === 'Escape') shuts();
     },
   };
@@ -200,7 +200,7 @@ export function buildKeys(stage) {
 
 const ENDS = 5; // rows at an end of a component
 
-/** The picture of a hit: a component, an image of a row with the colour of its class, or an icon. @param {Stage} stage @param {Hit} hit @param {number} side px */
+/** Return the picture of a hit: a component, an image of a row with the colour of its class, or an icon. @param {Stage} stage @param {Hit} hit @param {number} side px */
 function pictureOf({ pictures, rows, sheets, scene, palette, dark }, hit, side) {
   const { component, code, kind } = hit;
   const canvas = element('canvas', 'appca-hitpicture', { 'aria-hidden': 'true' });
@@ -246,7 +246,7 @@ function preview(stage, { component, ...hit }) {
 
 const SHOWN = 3; // results of a group among all groups
 const LISTED = 50; // of one group
-const REST = 60; // ms: while a hand types on, nothing is sought
+const REST = 60; // ms without typing before a search
 const RECENT = 6;
 
 /** Mark the query in a text. @param {string} text @param {string} query */
@@ -363,7 +363,7 @@ export function buildPalette(stage, actions, fly, acts) {
     if (step) event.preventDefault();
   });
   stage.settled.push(() => {
-    if (made.open) fill(chosen); // pictures of rows may have come
+    if (made.open) fill(chosen); // pictures of rows may have arrived
   });
   return () => {
     if (made.open) return;

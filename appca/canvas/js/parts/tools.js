@@ -41,7 +41,7 @@ export function savePicture(stage) {
   element('a', '', { href: made.toDataURL(), download }).click();
 }
 
-/** Summarise a filter; empty if it keeps all rows. @param {Stage} stage @param {Filter} filter */
+/** Summarize a filter; empty if it keeps all rows. @param {Stage} stage @param {Filter} filter */
 function saidOf({ meta, colouring }, { components = [], classes = [], least, certainty }) {
   const names = classes.map((code) => colouring?.names[code] ?? '');
   return [
@@ -104,7 +104,7 @@ export function buildMore(stage, actions, does) {
     return button('appca-option', { 'aria-pressed': String(on) }, act, text);
   };
   const focusable = () => [.../** @type {any} */ (box.querySelectorAll('button, input'))];
-  let before = ''; // the colouring to go back to
+  let before = ''; // the colouring to restore
   const fill = () => {
     const { meta, options, colouring } = stage;
     const now = options.filter ?? {};
@@ -254,7 +254,7 @@ export function buildTools(stage, actions, tour, search, more) {
     iconButton('plus', 'Zoom in (+)', () => actions.zoom(view(), 1.5)),
   ];
   const fit = iconButton('fit', 'All panels (0)', () => actions.home(view()));
-  for (const button of [buttons[2], ...zooms, fit]) button.dataset.narrow = 'no'; // has no room on a phone
+  for (const button of [buttons[2], ...zooms, fit]) button.dataset.narrow = 'no'; // does not fit on a phone
   const find = iconButton('search', 'Find anything (Ctrl+K)', search);
   find.append(element('kbd', '', {}, 'Ctrl K'));
   const change = () =>

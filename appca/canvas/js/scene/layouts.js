@@ -1,4 +1,4 @@
-/** A loaded layout: its panels, and the row and two coordinates of every point; one extra panel gathers the rows of subspaces without a panel. */
+/** A loaded layout: its panels, and the row and two coordinates of every point. An extra panel gathers the rows of subspaces without their own panel. */
 
 import { setName } from './names.js';
 
@@ -7,14 +7,14 @@ const FULL = 32768;
 /** Sort panels by their number of rows, largest first. @param {Panel[]} panels */
 export const fullest = (panels) => [...panels].sort((a, b) => b.count - a.count);
 
-/** Create a panel without name, axes and place. @param {number} index @param {number[]} components @param {number} start @param {number} count @returns {Panel} */
+/** Create a panel without a name, axes and a position. @param {number} index @param {number[]} components @param {number} start @param {number} count @returns {Panel} */
 function blank(index, components, start, count) {
   const range = /** @type {Bounds} */ ([-FULL, FULL, -FULL, FULL]);
   const place = { index, components, start, count, name: '', axes: [], size: 1, levels: [] };
   return { ...place, range, extent: range };
 }
 
-/** @param {Scene} scene @param {string} name @param {Uint32Array} order rows that are listed @param {Uint16Array | null} map @returns {Layout} */
+/** @param {Scene} scene @param {string} name @param {Uint32Array} order listed rows @param {Uint16Array | null} map @returns {Layout} */
 export function buildLayout(scene, name, order, map) {
   const meta = scene.meta.layouts[name];
   const { kind, title, spacing } = meta;
@@ -41,10 +41,10 @@ export function buildLayout(scene, name, order, map) {
   return { name, kind, title, panels, spacing, rows, xy, feet, revision: 0 };
 }
 
-/** Return the rows of all panels: the listed ones of each, then the others in image order. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} order @param {Int16Array} xy filled where rows are put into pairs */
+/** Return the rows of all panels: each panel's listed rows, then its other rows in image order. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} order @param {Int16Array} xy filled for rows assigned to pairs */
 function allRows(scene, meta, order, xy) {
   const total = xy.length / 2;
-  if (meta.panels.every(({ count, listed }) => count === listed)) return order.subarray(0, total); // behind them, those gathered as "other"
+  if (meta.panels.every(({ count, listed }) => count === listed)) return order.subarray(0, total); // after them come the rows gathered as "other"
   const rows = new Uint32Array(total);
   let start = 0;
   const ends = meta.panels.map((panel) => {
@@ -61,7 +61,7 @@ function allRows(scene, meta, order, xy) {
   return rows;
 }
 
-/** Return a layout of the given panels only, in this order, each with its own range. @param {Layout} layout @param {string[]} names @returns {Layout} */
+/** Return a layout of only the given panels, in this order, each with its own range. @param {Layout} layout @param {string[]} names @returns {Layout} */
 export function some(layout, names) {
   const wanted = names.flatMap((name) => layout.panels.filter((panel) => panel.name === name));
   if (layout.kind === 'map' || !wanted.length) return layout;
@@ -69,18 +69,18 @@ export function some(layout, names) {
   return { ...layout, kind: layout.kind === 'strips' ? 'strips' : 'grid', panels };
 }
 
-/** Put each row after the listed ones of the panels of its pairs, with its two scores; its state is read once. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} rows @param {Int16Array} xy @param {number[]} ends of the listed ones */
+/** Append each row, with its two scores, to the listed rows of its pairs' panels; read its state only once. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} rows @param {Int16Array} xy @param {number[]} ends of the listed rows */
 function fillPairs(scene, meta, rows, xy, ends) {
   const { components, scores, active, tile } = scene;
   const drawn = scene.priority.subarray(0, meta.drawn?.rows ?? scene.rows);
   const none = components instanceof Uint16Array ? 65535 : 255;
-  const n = scene.meta.components.length + 1; // the last stands for "no component"
+  const n = scene.meta.components.length + 1; // the last number means "no component"
   const panelOf = new Int32Array(n * n).fill(-1);
   meta.panels.forEach(({ components: [a = n - 1, b = n - 1] }, i) => (panelOf[a * n + b] = i));
   const slots = Array.from({ length: active }, (_, i) => i);
   const firsts = Uint8Array.from(slots.flatMap((i) => slots.slice(i + 1).map(() => i)));
   const seconds = Uint8Array.from(slots.flatMap((i) => slots.slice(i + 1)));
-  const pairs = Math.max(1, firsts.length); // pairs of a row's slots; a row with fewer than two has the first pair
+  const pairs = Math.max(1, firsts.length); // pairs of a row's slots; a row with fewer than two components has the first pair
   const panelAt = (/** @type {number} */ row, /** @type {number} */ pair) => {
     const from = row * active;
     const b = active > 1 ? components[from + seconds[pair]] : none;
@@ -98,7 +98,7 @@ function fillPairs(scene, meta, rows, xy, ends) {
     for (let at = ends[i] - panel.listed; at < ends[i]; at += 1) {
       let pair = 0;
       while (pair < pairs && panelAt(rows[at], pair) !== i) pair += 1;
-      if (pair === pairs) continue; // not a row of this panel
+      if (pair === pairs) continue; // the row is not in this panel
       listed[tile[rows[at]] * pairs + pair] = 1;
       place(at, rows[at], i, pair);
     }
@@ -138,10 +138,10 @@ function placeScores(scene, { rows, xy }, panel) {
   }
 }
 
-/** Place a row on an axis without meaning: evenly spread, always the same. @param {number} row @param {number} factor */
+/** Return a row's fixed position on a meaningless axis, evenly spread over rows. @param {number} row @param {number} factor */
 const jitter = (row, factor) => (((Math.imul(row, factor) >>> 0) / 4294967296) * 1.6 - 0.8) * FULL;
 
-/** Return the padded range of a panel's points, including zero; extreme outliers are outside. @param {Int16Array} xy @param {Panel} panel @returns {Bounds} */
+/** Return the padded range of a panel's points, including zero but not extreme outliers. @param {Int16Array} xy @param {Panel} panel @returns {Bounds} */
 function extent(xy, panel) {
   const step = Math.max(1, Math.floor(panel.count / 4000));
   const bounds = [0, 1].flatMap((axis) => {
@@ -170,7 +170,7 @@ export function setAxes(scene, layout, panel, axes) {
 
 /** @typedef {{components: number[], start: number, count: number}} Gathered where its rows are listed */
 
-const MOST = 60; // panels that are opened at a time
+const MOST = 60; // maximum number of panels opened at a time
 
 /** Return the gathered subspaces in the order of the list, largest first. @param {Scene} scene @param {string} name @returns {Promise<Gathered[]>} */
 export async function gatheredOf(scene, name) {
@@ -191,7 +191,7 @@ export async function gatheredOf(scene, name) {
   return groups;
 }
 
-/** Return those with all of some components. @param {Gathered[]} gathered @param {number[]} wanted */
+/** Return the subspaces that contain all wanted components. @param {Gathered[]} gathered @param {number[]} wanted */
 export const having = (gathered, wanted) =>
   gathered.filter(({ components }) => wanted.every((k) => components.includes(k))).slice(0, MOST);
 
@@ -203,7 +203,7 @@ export async function addOther(scene, layout) {
   /** @type {Uint32Array} */ const order = await scene.array(`order.${layout.name}`, 'u4');
   const gathered = order.subarray(other.start, other.start + other.count);
   const tiles = gathered.map((row) => scene.tile[row]).sort();
-  const rows = tiles.map((tile) => scene.priority[tile]); // a prefix is a fair sample
+  const rows = tiles.map((tile) => scene.priority[tile]); // any prefix is a random sample
   const panel = append(layout, [], rows);
   Object.assign(panel, { name: 'Other', other: true });
   const map = Object.keys(layouts).find((name) => layouts[name].kind === 'map');

@@ -1,4 +1,4 @@
-/** Names and numbers in readable form. */
+/** Format names and numbers for people. */
 
 /** @param {Meta} meta @param {number[]} components */
 export function setName(meta, components) {
@@ -24,7 +24,7 @@ export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 /** Format an integer as "12,345". @param {number} count */
 export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
-/** Return the number of a row as pages count: from 1, or from 0 if the ids do. @param {Meta} meta @param {number} row */
+/** Return a row's number as pages show it, counted from 1, or from 0 if the ids are. @param {Meta} meta @param {number} row */
 export const rowNumber = (meta, row) => grouped(row + (meta.words?.first ?? 0));
 
 /** Format a score with a minus sign; a rounded zero has no sign. @param {number} value @param {number} [digits] */
@@ -49,7 +49,7 @@ export function ticks(low, high, wanted) {
 
 /** @typedef {{id: string, lines: {title: string, value: string}[]}} Said */
 
-/** Return all values of a line as texts. @param {Scene} scene @param {Line} line @returns {Promise<(row: number) => string>} */
+/** Return a function from a row to its value on a line, as text. @param {Scene} scene @param {Line} line @returns {Promise<(row: number) => string>} */
 async function reader(scene, { kind, buffer, names = [] }) {
   if (kind === 'text') {
     const texts = await scene.texts(buffer);
@@ -79,7 +79,7 @@ export async function saidOf({ scene, callbacks }, row) {
   return { id: ids ? String(ids[row]) : '', lines };
 }
 
-/** Find the first row whose id or text equals the query, else contains it, for each line; numbers must be equal. @param {Scene} scene @param {string} query lower case @param {string} [but] the title of a line that is left out */
+/** Find, for each line, the first row whose id or text equals the query, or else contains it; numbers must be equal. @param {Scene} scene @param {string} query in lower case @param {string} [but] title of a line to leave out */
 export async function rowsWith(scene, query, but) {
   const { hover } = scene.meta;
   /** @type {{title: string, value: string, row: number}[]} */ const hits = [];

@@ -4,7 +4,7 @@ export const SELECTED = 1;
 export const DOUBTFUL = 2;
 export const OUTSIDE = 4;
 export const HIDDEN = 8;
-const EACH = 0x01010101; // SELECTED in each of four rows
+const EACH = 0x01010101; // SELECTED in the bytes of four rows
 
 export class Rows {
   /** @param {number} count */
@@ -13,9 +13,9 @@ export class Rows {
     this.flags = this.bytes();
     /** @type {Uint8Array | Uint16Array} */ this.codes = new Uint8Array(count);
     this.selected = 0;
-    this.packed = new Uint8Array(Math.ceil(count / 8)); // one bit a row, lowest bit first
+    this.packed = new Uint8Array(Math.ceil(count / 8)); // one bit per row, lowest bit first
     this.hidden = 0;
-    this.flagsChanged = 1; // revisions, to detect changes
+    this.flagsChanged = 1; // revision numbers that reveal changes
     this.codesChanged = 1;
     this.names = ''; // class names
   }
@@ -44,21 +44,21 @@ export class Rows {
     const without = how === 'subtract';
     let count = 0;
     for (let i = 0; i < words.length; i += 1) {
-      // four rows at a time
+      // process four rows at a time
       const word = words[i];
       const hit = marks[i] & ~(word >> 3); // without hidden rows
       const before = word & kept;
       const now = without ? before & ~hit : before | hit;
       words[i] = (word & ~EACH) | now;
-      bits[i >> 1] |= (now % 254) << (i & 1 ? 4 : 0); // 256 counts as 2: a bit a byte
-      count += now % 255; // 256 counts as 1: their number
+      bits[i >> 1] |= (now % 254) << (i & 1 ? 4 : 0); // modulo 254, 256 is 2: each byte gives one bit
+      count += now % 255; // modulo 255, 256 is 1: the sum of the bytes
     }
     this.packed = bits;
     this.selected = count;
     this.flagsChanged += 1;
   }
 
-  /** @param {Iterable<number>} list row numbers @param {How} how */
+  /** @param {Iterable<number>} list row indices @param {How} how */
   applyList(list, how) {
     const hits = this.bytes();
     for (const row of list) hits[row] = 1;
@@ -89,7 +89,7 @@ export class Rows {
 
 /** @type {WeakMap<Layout, Map<string, Counts>>} */ const counted = new WeakMap();
 
-/** Count points in cells in the order −−, +−, −+, ++ of x and y, and beyond left, right, bottom, top. @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {Bounds} range @returns {Counts} */
+/** Count points in cells (−−, +−, −+, ++ by the signs of x and y), and beyond the left, right, bottom and top edges. @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {Bounds} range @returns {Counts} */
 export function countsOf(layout, panel, rows, range) {
   const store = counted.get(layout) ?? new Map();
   counted.set(layout, store);

@@ -1,4 +1,4 @@
-/** A scene: its header `meta`, buffers that are fetched when first needed, and the codes of a colouring. */
+/** A scene: its header `meta`, buffers fetched when first needed, and the codes of a colouring. */
 
 import { clamp, mix } from '../layout/geometry.js';
 import { rgb } from '../theme.js';
@@ -17,7 +17,7 @@ export class Scene {
     /** @type {Map<string, Promise<any>>} */ this.loads = new Map();
     this.components = new Uint8Array(0); // or Uint16Array
     this.scores = new Int16Array(0);
-    this.priority = new Uint32Array(0); // rows in the order of their images
+    this.priority = new Uint32Array(0); // rows in the order in which images are placed
     this.tile = new Uint32Array(this.rows); // number of each row's image
     this.doubt = new Uint8Array(0);
     this.outside = new Uint8Array(0);
@@ -35,7 +35,7 @@ export class Scene {
     );
     for (const name of next)
       if (this.has(name) && this.meta.buffers?.[name]) this.array(name, this.meta.buffers[name][0]);
-    this.priority = spreadOrder(this.rows); // while they are on their way
+    this.priority = spreadOrder(this.rows); // while the buffers arrive
     for (let tile = 0; tile < this.rows; tile += 1) this.tile[this.priority[tile]] = tile;
     [this.components, this.scores, this.doubt, this.outside] = await wanted;
     return this;
@@ -46,7 +46,7 @@ export class Scene {
     return name in this.input.buffers;
   }
 
-  /** Return a buffer as numbers; the host copies bytes at an odd offset. @param {string} name @param {string} kind as "u1" @returns {Promise<any>} */
+  /** Return a buffer as numbers; the host copies bytes at an odd offset. @param {string} name @param {string} kind such as "u1" @returns {Promise<any>} */
   array(name, kind) {
     return this.once(name, async () => {
       const buffer = await this.input.buffers[name]();
@@ -54,7 +54,7 @@ export class Scene {
     });
   }
 
-  /** Texts of a hover buffer (a JSON list). @param {string} name @returns {Promise<string[]>} */
+  /** Return the texts of a hover buffer (a JSON list). @param {string} name @returns {Promise<string[]>} */
   texts(name) {
     return this.once(name, async () =>
       JSON.parse(new TextDecoder().decode(await this.input.buffers[name]())),
@@ -94,7 +94,7 @@ export class Scene {
     return this.array(`codes.${name}`, this.meta.colourings[name].names.length > 255 ? 'u2' : 'u1');
   }
 
-  /** The row's score on a component in units of the buffer, 0 where the row does not use it. @param {number} row @param {number} component */
+  /** Return the row's score on a component in units of the buffer, 0 if unused. @param {number} row @param {number} component */
   score(row, component) {
     for (let at = row * this.active, end = at + this.active; at < end; at += 1) {
       if (this.components[at] === component) return this.scores[at];
@@ -106,12 +106,12 @@ export class Scene {
   once(key, make) {
     const load = this.loads.get(key) ?? make();
     this.loads.set(key, load);
-    load.catch(() => this.loads.delete(key)); // asked again later
+    load.catch(() => this.loads.delete(key)); // so that it can be requested again
     return load;
   }
 }
 
-/** Return all rows in golden-section steps, as the host orders them. @param {number} count */
+/** Return all rows in golden-section steps, in the same order as the host. @param {number} count */
 export function spreadOrder(count) {
   let step = Math.floor(count * 0.618033988749895);
   while (divisor(step, count) > 1) step += 1;
@@ -120,12 +120,12 @@ export function spreadOrder(count) {
   return rows;
 }
 
-/** Greatest common divisor. @param {number} a @param {number} b @returns {number} */
+/** Return the greatest common divisor. @param {number} a @param {number} b @returns {number} */
 const divisor = (a, b) => (b ? divisor(b, a % b) : a);
 
 const COMPUTED = /^components?:(\d+)(?:,(\d+))?$/;
 const RAMP = ['#2f6fb3', '#c9ccd2', '#c83c28'];
-const SIDE = 15; // steps of a plane's key, an odd number so that zero is in the middle
+const SIDE = 15; // steps per axis of the colour key, an odd number so that zero is in the middle
 const CORNERS = ['#2f6fb3', '#2a9d6f', '#8a4fc4', '#d4552a'].map(rgb); // −−, +−, −+, ++
 const MIDDLE = rgb('#b9bec6');
 
@@ -165,7 +165,7 @@ export function planeOf({ components, scores, active, rows, meta }, axes) {
   const most = axes.map((axis) => {
     const own = scores.filter((_, at) => components[at] === axis);
     const sizes = own.map(Math.abs).sort();
-    return sizes[Math.floor(0.98 * (sizes.length - 1))] || 1; // far outliers do not flatten the rest
+    return sizes[Math.floor(0.98 * (sizes.length - 1))] || 1; // so that outliers do not compress the other rows
   });
   const codes = new Uint8Array(rows).fill(255);
   for (let row = 0; row < rows; row += 1)
@@ -207,7 +207,7 @@ export async function recolour(stage) {
     before.constructor === codes.constructor &&
     before.length === codes.length &&
     before.every((/** @type {number} */ code, /** @type {number} */ row) => code === codes[row]);
-  if (!same) rows.codesChanged += 1; // another scene of the same data has the same classes
+  if (!same) rows.codesChanged += 1; // scenes of the same data can have the same classes
   Object.assign(rows, { codes, names });
   stage.settleSoon();
 }
