@@ -19,7 +19,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -378,8 +378,7 @@ def expect(
         work = partial(expect_compiled, state=state, n_active=settings.n_active, beta=beta)
     else:
         work = partial(expect_block, state=state, settings=settings, beta=beta)
-    k = np.zeros(K)
-    sums = rows.summed(work, SubspaceStatistics(0.0, np.zeros(state.W.shape), k, k, k))
+    sums: SubspaceStatistics = reduce(added, rows.over(work))
     if variant.row_scales:
         return sums
     # If the mean is not the origin, rows sum to their origin, so the cross term vanishes.
