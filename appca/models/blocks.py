@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -183,9 +183,9 @@ class DaskRows(Parts):
         """Yield work(block) for blocks that hold all rows once, in order; the answers travel."""
         return chain.from_iterable(self._answers(_over, work))
 
-    def summed(self, work: Callable[[Block], R], start: R) -> R:
-        """Return `start` plus work(block) of all blocks; the sums of a chunk travel."""
-        return reduce(added, self._answers(_summed, work), start)
+    def summed(self, work: Callable[[Block], R], start: R | None = None) -> R:
+        """Return `start`, if any, plus work(block) of all blocks; the sums of a chunk travel."""
+        return cast(R, reduce(added, self._answers(_summed, work), start))
 
     def _answers(self, answer: Callable[..., Any], work: Callable[[Block], R]) -> Iterator[Any]:
         every = by_chunks(answer, self.X, (replace(self, X=None), work))

@@ -19,7 +19,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -378,7 +378,7 @@ def expect(
         work = partial(expect_compiled, state=state, n_active=settings.n_active, beta=beta)
     else:
         work = partial(expect_block, state=state, settings=settings, beta=beta)
-    sums: SubspaceStatistics = reduce(added, rows.over(work))
+    sums: SubspaceStatistics = rows.summed(work)
     if variant.row_scales:
         return sums
     # If the mean is not the origin, rows sum to their origin, so the cross term vanishes.

@@ -276,9 +276,9 @@ class Rows(NamedTuple):
         size = self.n * stored_width(self.X) * self.X.itemsize
         return (map if size < len(parts) * MIN_SHARED_BYTES else in_order)(block, parts)
 
-    def summed(self, work: Callable[["Block"], R], start: R) -> R:
-        """Return `start` plus work(block) of all blocks, in order."""
-        return reduce(added, self.over(work), start)
+    def summed(self, work: Callable[["Block"], R], start: R | None = None) -> R:
+        """Return `start`, if any, plus work(block) of all blocks, in order."""
+        return cast(R, reduce(added, self.over(work), start))
 
     def take(self, which: NDArray[np.intp]) -> Array:
         """Return rows by index."""
@@ -318,8 +318,10 @@ def _weighted(S: Array, weights: Array | None) -> Array:
     return S if weights is None else np.asarray(S * weights.reshape(-1, *[1] * (S.ndim - 1)))
 
 
-def added(a: R, b: R) -> R:
-    """Add numbers, arrays, or (named) tuples of them, element by element."""
+def added(a: R | None, b: R) -> R:
+    """Add numbers, arrays, or (named) tuples of them, element by element; None counts as 0."""
+    if a is None:
+        return b
     if not isinstance(a, tuple):
         return cast(R, a + b)  # type: ignore[operator]
     parts = map(added, a, cast(tuple[Any, ...], b))
@@ -428,9 +430,9 @@ class Parts:
     over: ClassVar[Any]  # work -> an iterator of work(block), for blocks of all rows in order
     take: ClassVar[Any]  # ascending row indices -> these rows
 
-    def summed(self, work: Callable[[Block], R], start: R) -> R:
-        """Return `start` plus work(block) of all blocks, in order."""
-        return reduce(added, self.over(work), start)
+    def summed(self, work: Callable[[Block], R], start: R | None = None) -> R:
+        """Return `start`, if any, plus work(block) of all blocks, in order."""
+        return cast(R, reduce(added, self.over(work), start))
 
     def pieces(self, values: Any, first: int) -> list[Callable[[], Block]]:
         """Split values, the rows from index `first` on, into blocks for all cores."""
