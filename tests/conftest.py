@@ -29,6 +29,9 @@ if sys.dont_write_bytecode:
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")  # as in `.ci/run`: threads that wait for work burn the cores
+
 HALVES = {  # of the packages that both processes import before their first test
     "gw0": ("pandas", "streamlit.testing.v1", "matplotlib.pyplot", "plotly.graph_objects", "zarr"),
     "gw1": ("numba", "sklearn.mixture", "sklearn.svm", "nibabel", "fontTools.ttLib"),

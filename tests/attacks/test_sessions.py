@@ -260,7 +260,7 @@ def test_a_session_unpacked_apart_is_the_same_or_refused_as_here(tmp_path, monke
 @needs_proc
 def test_a_session_of_great_size_costs_its_own_process_only(tmp_path, monkeypatch):
     content = sent()[1]
-    monkeypatch.setattr(process, "MEMORY", 100 << 20)
+    monkeypatch.setattr(process, "MEMORY", 40 << 20)
     monkeypatch.setattr("appca.storage.packed._SMALL", 1 << 31)  # of this process: not asked
     large = tmp_path / "large.appca"
     with (
@@ -268,10 +268,10 @@ def test_a_session_of_great_size_costs_its_own_process_only(tmp_path, monkeypatc
         zipfile.ZipFile(large, "w", zipfile.ZIP_DEFLATED) as new,
     ):
         for name in old.namelist():
-            rows = npy(np.zeros((30_000_000, 2), np.uint8)) if name == "data/matrix.npy" else None
+            rows = npy(np.zeros((12_000_000, 2), np.uint8)) if name == "data/matrix.npy" else None
             new.writestr(name, rows or old.read(name))
     assert large.stat().st_size < 100_000
-    with pytest.raises(InputError, match=r"“large\.appca” cannot be read in 105 MB, the most"):
+    with pytest.raises(InputError, match=r"“large\.appca” cannot be read in 42 MB, the most"):
         unpack_apart("large.appca", large, tmp_path / "home", tmp_path / "scratch")
     assert not (tmp_path / "home").exists() or not RunStore(tmp_path / "home").list()
 
