@@ -118,7 +118,7 @@ SAVED = (
 def test_work_opens_elsewhere_with_the_same_canvas_and_files(start, made, tmp_path, monkeypatch):
     sent: dict = {}
     monkeypatch.setattr(canvas, "_canvas", lambda key, data, **_: sent.update({key: data}))
-    app = start("explore")
+    app = start("explore", data=load("digits").take(np.arange(300)))
     for size, value in (("k", 6), ("l", 3), ("l", 2), ("k", 5), ("k", 6)):
         slider(app, size).set_value(value).run()
     run = run_of(app)
