@@ -48,6 +48,7 @@ from tests.ui.conftest import (
 )
 
 __all__ = ["cells", "places"]  # fixtures
+FEW = load("digits").take(np.arange(300))
 EVIL = '<script src="https://example.org/x.js">'
 
 
@@ -118,7 +119,7 @@ SAVED = (
 def test_work_opens_elsewhere_with_the_same_canvas_and_files(start, made, tmp_path, monkeypatch):
     sent: dict = {}
     monkeypatch.setattr(canvas, "_canvas", lambda key, data, **_: sent.update({key: data}))
-    app = start("explore")
+    app = start("explore", data=FEW)
     for size, value in (("k", 6), ("l", 3), ("l", 2), ("k", 5), ("k", 6)):
         slider(app, size).set_value(value).run()
     run = run_of(app)
@@ -174,7 +175,7 @@ def canvas_of(told: dict) -> dict:
 def test_pictures_load_nothing_and_have_the_signs_on_screen(start, made, monkeypatch):
     drawn, seen = [], lambda key, make: drawn.append(preview(key, make)) or drawn[-1]
     monkeypatch.setattr(export, "preview", seen)
-    app = start()
+    app = start(data=FEW)
     run = run_of(app)
     state.rename(run, 0, EVIL)
     healthy(go(app, "export"))
@@ -182,7 +183,7 @@ def test_pictures_load_nothing_and_have_the_signs_on_screen(start, made, monkeyp
     assert (loaded(text), text.count("</script>")) == ([], 2)
     assert EVIL not in text
     data = data_of(text)
-    assert (data["meta"]["rows"], data["meta"]["first"]) == (1797, "subspaces")
+    assert (data["meta"]["rows"], data["meta"]["first"]) == (300, "subspaces")
     assert len(data["sheets"]) == 1
     assert RunStore(home()).get(run.id).kept
     app.segmented_control(key="export_figure").set_value("components").run()
