@@ -84,13 +84,14 @@ def width_claim(wide: list[Row]) -> Claim:
     strength = {row["component"]: abs(row["correlation"] or 0.0) for row in wide}
     second, most = strength.get(2, 0.0), max(wide, key=lambda row: strength[row["component"]])
     measured = (
-        f"strongest: component {most['component']}, r = {fixed(most['correlation'] or 0.0)} over "
-        f"{most['rows']} images, {fixed(most['correlation_of_objects'] or 0.0)} over "
-        f"{most['objects']} objects; component 2: |r| = {second:.2f}"
+        f"strongest correlation: component {most['component']}, "
+        f"r = {fixed(most['correlation'] or 0.0)} over {most['rows']} images, "
+        f"{fixed(most['correlation_of_objects'] or 0.0)} over {most['objects']} objects; "
+        f"component 2: |r| = {second:.2f}"
     )
     tests = [second >= STRONG, max(strength.values()) >= STRONG]
     number = (fixed(most["correlation"] or 0.0), f"r of width, component {most['component']}")
-    return checked("Component 2 is the width of the object", measured, tests, number=number)
+    return checked("Component 2 measures the width of the object", measured, tests, number=number)
 
 
 def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
@@ -108,8 +109,8 @@ def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
 STUDY = Study(
     "coil20",
     "Figure 8: COIL-20 in two dimensions",
-    "The paper shows COIL-20 by PCA and, K = 4 and L = 2, in the subspaces of aPPCA, and says "
-    "that these reduce the crowding of PCA and that objects low on component 2 are narrow.",
+    "The paper shows COIL-20 by PCA and in the subspaces of aPPCA (K = 4, L = 2). It states that "
+    "these reduce the crowding of PCA and that objects with low scores on component 2 are narrow.",
     revision=2,
     **sized((3.0,) * 3, {"n_components": 4, "n_active": 2, "n_neighbors": 15, "seed": 0}),
     run=run,
@@ -174,14 +175,15 @@ def umap_claims(rows: list[Row]) -> list[Claim]:
     )
     return [
         checked(
-            "The colours show likeness that UMAP leaves out",
-            f"{differs} of {n} objects have another nearest object",
+            "The colours show similarities that UMAP misses",
+            f"the nearest object in aPPCA is not that in UMAP for {differs} of {n} objects",
             [differs > n * MANY],
             number=(f"{differs} of {n}", "new nearest objects"),
         ),
         checked(
-            "UMAP and PCA lose likeness that aPPCA keeps",
-            f"aPPCA names that of the pixels for {appca} of {n}, UMAP for {umap}, PCA for {pca}",
+            "UMAP and PCA lose similarities that aPPCA preserves",
+            f"the nearest object is that in pixels for {appca} of {n} objects; UMAP {umap}, "
+            f"PCA {pca}",
             [appca > umap, appca > pca],
             number=(f"{appca} of {n}", f"nearest right, UMAP {umap}"),
         ),
@@ -207,9 +209,9 @@ def _umap_figures(plots: ModuleType, outcome: Outcome) -> Figures:
 UMAP = Study(
     "umap",
     "Figure 9: UMAP coloured by the aPPCA projection",
-    "The paper colours a UMAP of COIL-20 by the aPPCA projection, K = 4 and L = 3, with one "
-    "marker a subspace, and says that this shows likeness of different objects that UMAP "
-    "leaves out.",
+    "The paper colours a UMAP of COIL-20 by the aPPCA projection (K = 4, L = 3), with one "
+    "marker per subspace. It states that this shows similarities between objects that UMAP "
+    "misses.",
     **sized((30.0,) * 3, {"n_components": 4, "n_active": 3, "n_neighbors": 15, "seed": 0}),
     run=run_umap,
     columns=("object", "appca", "appca_share", "umap", "umap_share", "pca", "pixels"),
@@ -254,13 +256,13 @@ def similar_claims(mixtures: list[Mixture], names: list[str]) -> list[Claim]:
     """Judge by whether any group joins distinct objects, and by the pairs that the paper names."""
     joined = [{names[c] for c in mixed.joined} for mixed in mixtures]
     several, pairs = [len(group) > 1 for group in joined], len(joined_pairs(mixtures))
-    measured = f"{share(several)} groups join several objects, {pairs} different pairs"
-    number = (share(several), "groups mix objects")
-    made = [checked("Different objects fall together", measured, [any(several)], number=number)]
+    measured = f"{share(several)} clusters contain several objects, {pairs} different pairs"
+    number = (share(several), "clusters mix objects")
+    made = [checked("Different objects share a cluster", measured, [any(several)], number=number)]
     for what, (first, other) in NAMED.items():
         both = [bool(group & first and group & other) for group in joined]
-        measured, number = f"in {share(both)} groups", (share(both), what.lower())
-        made.append(checked(f"{what} fall together", measured, [any(both)], number=number))
+        measured, number = f"in {share(both)} clusters", (share(both), what.lower())
+        made.append(checked(f"{what} share a cluster", measured, [any(both)], number=number))
     return made
 
 
@@ -278,9 +280,9 @@ def _similar_figures(plots: ModuleType, outcome: Outcome) -> Figures:
 SIMILAR = Study(
     "similar",
     "Figure 10: Different objects that look alike",
-    "The paper groups the aPPCA projections of COIL-20 by k-means inside the subspaces and "
-    "shows different objects that fall together, such as the lucky cat and a bottle, or the "
-    "duck and a wooden part.",
+    "The paper clusters the aPPCA projections of COIL-20 by k-means within the subspaces. It "
+    "shows different objects in one cluster, such as the lucky cat and a bottle, or the duck and "
+    "a wooden part.",
     revision=2,
     **sized((4.0,) * 3, {"n_components": 4, "n_active": 3, "group_size": 20, "seed": 0}),
     run=run_similar,

@@ -200,10 +200,10 @@ SIZES = sized(
 )
 STUDY = Study(
     "digits",
-    "Figure 6: Digits behind an autoencoder",
-    "The paper reduces 10,000 MNIST digits to 10 dimensions by a variational autoencoder, and "
-    "shows the three subspaces of aPPCA, K = 3 and L = 2, beside PCA: many of the digits are "
-    "more separate there.",
+    "Figure 6: Digits encoded by an autoencoder",
+    "The paper reduces 10,000 MNIST digits to 10 dimensions with a variational autoencoder. It "
+    "compares the three subspaces of aPPCA (K = 3, L = 2) with PCA: many digits are better "
+    "separated in the subspaces.",
     **SIZES,
     run=run,
     draw=_figures,
@@ -278,21 +278,22 @@ def sharing_claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float
         for digit, value in same.items()
     ]
     measured = (
-        f"{share(first)} do: {span(list(same.values()))} factors, any two digits {overall:.2f}"
+        f"{share(first)} do: {span(list(same.values()))} factors; "
+        f"any two digits share {overall:.2f}"
     )
-    number = (share(first), "own kind first")
+    number = (share(first), "own class first")
     made = [
-        checked("A digit shares most factors with its own kind", measured, first, number=number)
+        checked("A digit shares most factors with its own class", measured, first, number=number)
     ]
     for pair in (pair for pair in NAMED if pair in shared):
         rank, names = ranks.index(pair) + 1, " and ".join(pair)
         measured = (
-            f"{shared[pair]:.2f} factors, number {rank} of {len(ranks)} pairs, "
+            f"{shared[pair]:.2f} factors, rank {rank} of {len(ranks)} pairs, "
             f"{fixed(far[pair], 0)} standard deviations from chance"
         )
         tests = [far[pair] > FAR and rank <= FIRST]
         number = (f"{rank} of {len(ranks)}", f"rank of {names}")
-        made.append(checked(f"{names} share much", measured, tests, number=number))
+        made.append(checked(f"{names} share many factors", measured, tests, number=number))
     return made
 
 
@@ -311,9 +312,9 @@ def _sharing_figures(plots: ModuleType, outcome: Outcome) -> Figures:
 SHARING = Study(
     "sharing",
     "Figure 5: Factors that digits share",
-    "The paper fits aFA to 500 each of the digits 1, 3, 5, 7 and 9, and reads from a grid that "
-    "a digit shares most factors with its own kind, and that 1 and 7, and 5 and 9, share much. "
-    "K is 100; it does not say L.",
+    "The paper fits aFA with K = 100 to 500 each of the digits 1, 3, 5, 7 and 9. It concludes that "
+    "a digit shares most factors with its own class, and that 1 and 7, and 5 and 9, share many. "
+    "It does not give L.",
     **sized(
         (10.0, 20.0, 20.0),
         {"dimensions": 350, "n_components": 100, "n_active": 50, "seed": 0}
@@ -350,9 +351,9 @@ def stroke_claims(rows: list[Row]) -> list[Claim]:
         most = max(judged, key=lambda row: abs(float(row["effect"])))
         size = abs(most["effect"])
         measured = (
-            f"{most['measure'].split(',')[0]} of {most['subspace']}: {fixed(most['effect'])} "
-            f"(± {most['effect_error']:.2f}) standard deviations from the other digits, "
-            f"{fixed(most['effect_within_classes'])} within a class"
+            f"{most['measure'].split(',')[0]} in {most['subspace']} differs from the other digits "
+            f"by {fixed(most['effect'])} (± {most['effect_error']:.2f}) standard deviations, "
+            f"within classes by {fixed(most['effect_within_classes'])}"
         )
         tests = [size >= CLEAR, size >= SLIGHT]
         number = (f"{minus(format(most['effect'], '+.2f'))} sd", f"{what} in {most['subspace']}")
@@ -378,8 +379,8 @@ def _stroke_figures(plots: ModuleType, outcome: Outcome) -> Figures:
 STROKES = Study(
     "strokes",
     "Figure 7: Thickness and slant of the digits in each subspace",
-    "The paper shows digits drawn at random from each subspace, and says that most in one are "
-    "thicker and most in another slanted. It gives no numbers.",
+    "The paper shows random digits from each subspace, and states that most in one are thicker "
+    "and most in another are slanted. It gives no numbers.",
     revision=2,
     **SIZES,
     run=run_strokes,

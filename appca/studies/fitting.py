@@ -187,8 +187,8 @@ def crowding_claim(rows: list[Row]) -> Claim:
         for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
     )
     measured = (
-        f"{percent(panel, 1)} of classes read off the nearest rows, {percent(same, 1)} in PCA's "
-        f"picture of the same rows, {percent(whole, 1)} in that of all"
+        f"nearest rows predict {percent(panel, 1)} of classes, in PCA's plot of the same rows "
+        f"{percent(same, 1)}, in PCA's plot of all rows {percent(whole, 1)}"
     )
     less = panel > same + CLEARLY
     tests = [less, less or panel > whole + CLEARLY]

@@ -23,15 +23,16 @@ MOST_ROWS = 60  # maximum number of rows shown; the CSV contains all
 RESULTS = "../appca/studies/results"  # relative to docs/
 HEAD = """# Reproducing the paper
 
-Every table and figure of A. Farooq, Y. P. Raykov, P. Raykov and M. A. Little, *Controlling for
+For every table and figure of A. Farooq, Y. P. Raykov, P. Raykov and M. A. Little, *Controlling for
 sparsity in sparse factor analysis models: adaptive latent feature sharing for piecewise linear
-dimensionality reduction* ([arXiv 2006.12369](https://arxiv.org/abs/2006.12369)): what the paper
-claims, our measurements, and whether the claim holds. The app's page Paper shows the figures.
+dimensionality reduction* ([arXiv 2006.12369](https://arxiv.org/abs/2006.12369)), this page shows
+the paper's claims, our measurements, and whether each claim holds. The app's page Paper shows the
+figures.
 
 `{command}`
-writes this page from the results that come with the package; a test fails when the two differ.
-`python -m appca paper NAME --ship` computes a result again, and without NAME all of them. Sizes are
-“quick”, “default”, and “full” with more data sets and draws. “Took” is the time on two cores.
+writes this page from the results in the package; a test checks that they agree. `python -m appca
+paper NAME --ship` computes a result again; without NAME, all of them. Sizes are “quick”, “default”,
+and “full” with more data sets and draws. “Took” is the time on two cores.
 """
 
 

@@ -17,8 +17,8 @@ SLACK = 0.01  # relative tolerance of a level
 SIGN = {"error": 1.0, "likelihood": -1.0}  # factor that makes lower values of a measure better
 ORDERS = 100.0  # minimum ratio for "orders of magnitude faster"
 CLOCK = (
-    "Processor time of the shortest fit, from the same start, that comes to the level both reach; "
-    "a chain's draws are a posterior as well, which EM does not give."
+    "These are ratios of processor times of the shortest fits, from the same start, that reach a "
+    "common level. A chain also gives draws from the posterior."
 )
 
 
@@ -96,12 +96,12 @@ def claims(table: Sequence[Row]) -> list[Claim]:
         of_model = [row for row in table if row["model"] == model]
         ratios, ends = [row["ratio"] for row in of_model], [row["to_end"] for row in of_model]
         every = all(row["to_end_reached"] == row["data_sets"] for row in of_model)
-        bound = "" if every else " or more, as not every chain arrives"
+        bound = "" if every else " or more, as some chains do not reach it"
         magnitude = "one order, not two," if max(ratios) >= 10 else "less than one order, not two,"
         if max(ratios) >= ORDERS:
             magnitude = "two orders of magnitude or more"
         measured = (
-            f"{span(ratios, '.2g')} times, {magnitude} on this design; to where EM itself ends "
+            f"{span(ratios, '.2g')} times, {magnitude} on this design; to the level where EM ends, "
             f"{span(ends, '.2g')} times{bound}"
         )
         claim = f"EM of {model} is orders of magnitude faster than Gibbs sampling"

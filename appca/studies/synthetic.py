@@ -55,13 +55,13 @@ def plane_claims(rows: list[Row], rest: float, lost: float) -> list[Claim]:
     return [
         checked(
             "aPPCA projects each point onto its own plane",
-            f"{percent(right, 1)} of the points, planes within {angle:.2f} degrees",
+            f"true of {percent(right, 1)} of the points; planes within {angle:.2f} degrees",
             [right > RECOVERED, angle < NEAR],
             number=(percent(right), "on their own plane"),
         ),
         checked(
-            "PCA lays the planes over one another",
-            f"{percent(rest, 2)} of the variance lost, by PCA {percent(lost, 1)}",
+            "PCA superimposes the planes",
+            f"aPPCA loses {percent(rest, 2)} of the variance, PCA {percent(lost, 1)}",
             [rest < lost],
             number=(percent(rest, 2), f"lost, PCA {percent(lost, 1)}"),
         ),
@@ -82,7 +82,7 @@ PLANES = Study(
     "planes",
     "Figure 1: Three planes in space",
     "The paper shows synthetic points near three planes, each spanned by two of three "
-    "orthogonal directions: aPPCA projects each point onto its own plane, PCA all onto one.",
+    "orthogonal directions. aPPCA projects each point onto its own plane, PCA all points onto one.",
     revision=2,
     **sized((1.5,) * 3, {"n_components": 3, "n_active": 2, "seed": 0}),
     run=run_planes,
@@ -90,7 +90,7 @@ PLANES = Study(
 )
 
 
-NOTE = "The paper does not say how it drew its matrices; the generator writes down every choice."
+NOTE = "The paper does not say how it drew its matrices; our generator documents every choice."
 
 
 def run_designs(options: Options, report: Report, processes: int = 1) -> Outcome:
@@ -116,9 +116,9 @@ def design_claims(rows: list[Row]) -> list[Claim]:
     """Judge samples by the paper's names of the designs, because its figure shows no numbers."""
     sparse, dense, classes, balanced, single = rows  # in the order of `DESIGNS`
     measured = (
-        f"{sparse['per_row']:.1f} and {dense['per_row']:.1f} factors a row, "
-        f"{classes['different_sets']} classes, a spread of {balanced['per_row_sd']:.1f} factors "
-        f"a row where balanced, {single['different_sets']} state"
+        f"{sparse['per_row']:.1f} and {dense['per_row']:.1f} factors per row, "
+        f"{classes['different_sets']} classes, a standard deviation of "
+        f"{balanced['per_row_sd']:.1f} factors over balanced rows, {single['different_sets']} state"
     )
     tests = [
         sparse["per_row"] < dense["per_row"],
@@ -133,7 +133,7 @@ def design_claims(rows: list[Row]) -> list[Claim]:
 Z_PRIORS = Study(
     "z-priors",
     "Figure 3: The five designs of Z",
-    "A figure of the paper shows the five indicator matrices: black cells are ones.",
+    "The paper shows the five indicator matrices; black cells are ones.",
     **sized((0.1,) * 3, {"n_rows": 100, "n_components": 20, "n_active": 10, "seed": 0}),
     run=run_designs,
     draw=lambda plots, outcome: {

@@ -237,9 +237,9 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     rows = work("appca.studies.table1:cell", specs, report, processes)
     table = summary(rows)
     text = (
-        f"Means over {counted(options['seeds'], 'data set')} of {options['n_rows']:,} rows and "
-        f"{options['n_features']} features; the paper gives neither the number of features, nor L, "
-        "nor the laws of Z."
+        f"Numbers are means over {counted(options['seeds'], 'data set')} of "
+        f"{options['n_rows']:,} rows and {options['n_features']} features. "
+        "The paper does not give the number of features, L or the distributions of Z."
     )
     return Outcome({"table1": table, "cells": rows}, {}, claims(table, options), text)
 
@@ -361,7 +361,7 @@ def claims(table: Sequence[Row], options: Options) -> list[Claim]:
     best = [max(rows, key=lambda row: float(row["heldout"])) for rows in fitted]
     won, titles = [row["method"] in BY_EM for row in best], [ROWS[r["method"]].title for r in best]
     to_oracle, full = (ratios(method, "oracle_s") for method in ("afa", "afa_most"))
-    most = f", {span(full)} with the number of the fullest row" if full else ""
+    most = f"; {span(full)} if L is the most factors of a row" if full else ""
     gibbs, surplus = ratios("afa_gibbs", "afa"), ratios("isfa_k", "oracle_z", "n_used")
     worse, more = [ratio > 1 for ratio in gibbs], [ratio > MORE for ratio in surplus]
     # aFA is the true model of balanced data
@@ -371,9 +371,9 @@ def claims(table: Sequence[Row], options: Options) -> list[Claim]:
         balanced = [cell["afa"] for (design, _), cell in cells.items() if design == "balanced"]
         worst, right = (min(row[name] for row in balanced) for name in ("cosine_least", "z_right"))
         optima = (
-            f"{span(ours)} times the squared error of an oracle that knows W, from the paper's "
-            f"start {span(start)} times; worst |cos| of a column {worst:.3f}, Z right "
-            f"{percent(right, 1)}"
+            f"{span(ours)} times the squared error of an oracle that knows W, or {span(start)} "
+            f"times from the paper's start; |cos| of columns at least {worst:.3f}, "
+            f"{percent(right, 1)} of Z correct"
         )
     # Mean absolute errors cannot be below the noise, unless rows use many factors.
     floor = options["noise_sd"] * math.sqrt(2 / math.pi)
@@ -382,7 +382,7 @@ def claims(table: Sequence[Row], options: Options) -> list[Claim]:
     return [
         _lowest(cells),
         checked(
-            "It describes new rows best, too",
+            "It also describes new rows best",
             f"in {share(won)} columns; {_counted(titles)}",
             won,
             number=(share(won), "best on new rows"),
@@ -399,7 +399,7 @@ def claims(table: Sequence[Row], options: Options) -> list[Claim]:
         ),
         checked(
             "aFA by EM has a lower error than by Gibbs",
-            f"by Gibbs {span(gibbs)} times the squared error, more in {share(worse)} columns",
+            f"Gibbs has {span(gibbs)} times the squared error, and more in {share(worse)} columns",
             worse,
             "all columns",
             (share(worse), "below Gibbs"),
@@ -411,8 +411,8 @@ def claims(table: Sequence[Row], options: Options) -> list[Claim]:
         ),
         checked(
             "The errors are mean absolute errors",
-            f"{below} of {len(numbers)} numbers lie below {floor:.3f}, the noise alone; the least "
-            f"here is {least:.3f}",
+            f"{below} of the paper's {len(numbers)} errors are below {floor:.3f}, the error of "
+            f"noise alone; our smallest is {least:.3f}",
             [min(numbers) >= min(floor, least)],
             span(numbers, ".3f"),
         ),
@@ -431,7 +431,7 @@ def _lowest(cells: Cells) -> Claim:
     least = [min(rows, key=lambda row: float(row["mae"])) for rows in fitted]
     best = [METHODS[row["method"]].paper for row in least]
     wins, n = best.count("aFA EM"), len(best)
-    measured = f"in {wins} of {n}; {_counted(best)}. FA may use all K factors for any row"
+    measured = f"lowest in {wins} of {n}; {_counted(best)}. FA may use all K factors for each row"
     tests, number = [wins >= paper, wins > 0], (f"{wins} of {n}", "least error")
     return checked(claim, measured, tests, f"{paper} of {n} columns", number)
 
@@ -439,7 +439,7 @@ def _lowest(cells: Cells) -> Claim:
 def _squared(cells: Cells) -> Claim:
     """Judge whether the paper's errors are squared; noise adds its variance, 0.01, to those."""
     tests, parts = [], []
-    for name, is_balanced in (("on balanced data", True), ("on the other designs", False)):
+    for name, is_balanced in (("on balanced data,", True), ("on other designs,", False)):
         pairs = [
             (cell[key], numbers[METHODS[key].paper])
             for place, cell in cells.items()
@@ -454,10 +454,10 @@ def _squared(cells: Cells) -> Claim:
             )
             tests.append(squared > absolute)
             parts.append(
-                f"{name} {squared} of {len(pairs)} are within a factor of {ALIKE:g} of the "
-                f"squared errors here, {absolute} of the absolute ones"
+                f"{name} {squared} of {len(pairs)} are within a factor of {ALIKE:g} of our "
+                f"squared errors, {absolute} of our absolute errors"
             )
-    return checked("Or they are mean squared errors", "; ".join(parts) or UNPRINTED, tests)
+    return checked("The errors are mean squared errors", "; ".join(parts) or UNPRINTED, tests)
 
 
 def _counted(names: Iterable[str]) -> str:
@@ -475,8 +475,8 @@ def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
 STUDY = Study(
     "table1",
     "Table 1: Factor analyses on five designs of Z",
-    "The paper compares FA, finite and infinite sparse FA, and adaptive FA by Gibbs and by EM "
-    "by their mean absolute reconstruction error, and finds adaptive FA by EM best.",
+    "The paper compares the mean absolute reconstruction errors of FA, finite and infinite sparse "
+    "FA (fsFA, isFA), and adaptive FA (aFA) by Gibbs sampling and by EM. It finds aFA by EM best.",
     **sized(
         (60.0, 720.0, 7200.0),
         {"designs": list(DESIGNS), "components": [10, 20], "n_features": 50, "noise_sd": 0.1}
@@ -492,7 +492,7 @@ STUDY = Study(
 SPARSE_AND_DENSE = ("sparse", "dense")
 LINES = ("isfa_k", "isfa", "afa", "afa_most")
 TRUTH = "truth"
-NOTE = "With exactly L factors a row the shares of aFA add up to L, whatever the truth does."
+NOTE = "Because each row uses exactly L factors, aFA's shares always add up to L."
 
 
 def run_popularity(options: Options, report: Report, processes: int = 1) -> Outcome:
@@ -544,11 +544,11 @@ def popularity_claims(apart: list[Row]) -> list[Claim]:
     for design in SPARSE_AND_DENSE:
         near = {row["method"]: row["distance"] for row in apart if row["design"] == design}
         order = sorted(near, key=lambda method: near[method])
-        listed = ", ".join(f"{METHODS[method].title} {near[method]:.3f}" for method in order)
+        listed = "; ".join(f"{METHODS[method].title}: {near[method]:.3f}" for method in order)
         claim = f"aFA estimates the popularity of factors best on {design} data"
         nearest = min(near[method] for method in near if method.startswith("afa"))
         number = (f"{nearest:.3f}", f"off the truth, {design}")
-        tests, measured = [order[0].startswith("afa")], f"mean distance from the truth: {listed}"
+        tests, measured = [order[0].startswith("afa")], f"distance from the truth: {listed}"
         made.append(checked(claim, measured, tests, number=number))
     return made
 
@@ -556,8 +556,8 @@ def popularity_claims(apart: list[Row]) -> list[Claim]:
 POPULARITY = Study(
     "popularity",
     "Figure 4: Popularity of the factors",
-    "The paper shows the share of the points that use each factor, sorted, for sparse and "
-    "dense data: the truth in red, the estimates of isFA and aFA beside it.",
+    "For sparse and dense data, the paper shows the sorted shares of points that use each factor: "
+    "the true shares in red, beside the estimates of isFA and aFA.",
     **sized(
         (10.0, 30.0, 400.0),
         {"n_features": 50, "n_components": 20, "noise_sd": 0.1, "seed": 0}

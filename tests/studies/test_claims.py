@@ -242,16 +242,16 @@ def test_claims_follow_the_numbers(claims, expected):
 
 
 SENTENCES = [
-    (planes(91, 4.9, 0.1)[0], "91.0% of the points, planes within 4.90 degrees"),
-    (sharing(3.1, 2)[1], "2.00 factors, number 3 of 4 pairs, 3 standard deviations"),
+    (planes(91, 4.9, 0.1)[0], "91.0% of the points; planes within 4.90 degrees"),
+    (sharing(3.1, 2)[1], "2.00 factors, rank 3 of 4 pairs, 3 standard deviations"),
     (speeds(2.0, 9.9)[0], "2 to 9.9 times, less than one order, not two, on this design; to"),
     (speeds(2.0, 100.0)[0], "times, two orders of magnitude or more on this design;"),
-    (speeds(5.0, reached=1)[0], "ends 15 times or more, as not every chain arrives"),
+    (speeds(5.0, reached=1)[0], "ends, 15 times or more, as some chains do not reach it"),
     (gains((0.05, -0.04))[1], "points above PCA: 5.0 ± 1.0 (K = 3), −4.0 ± 1.0 (K = 4)"),
     (gains((0,), appca=[0.9], pca=[0.95])[0], "at K above 3, PCA at K = 3"),
-    (table()[6], "45 of 50 numbers lie below 0.080"),
-    (table()[7], "on balanced data 0 of 5 are within a factor of 2 of the squared errors here"),
-    (table()[7], "4 of the absolute ones; on the other designs 4 of 5 are within"),
+    (table()[6], "45 of the paper's 50 errors are below 0.080"),
+    (table()[7], "on balanced data, 0 of 5 are within a factor of 2 of our squared errors"),
+    (table()[7], "4 of our absolute errors; on other designs, 4 of 5 are within"),
 ]
 
 
