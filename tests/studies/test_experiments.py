@@ -521,7 +521,7 @@ def test_digits_that_share_differ_from_chance(seed):
     assert rows["1", "7"]["deviation"] > 10
     assert rows["5", "9"]["deviation"] < 3
     assert [claim.holds for claim in found.claims[1:]] == ["yes", "no"]
-    assert "number 1 of 10 pairs" in found.claims[1].measured
+    assert "rank 1 of 10 pairs" in found.claims[1].measured
     shares = [row["share"] for row in found.tables["popularity"]]
     assert shares == sorted(shares, reverse=True)
     assert set(digits.SHARING.figures(found)) == {"grid", "popularity"}
