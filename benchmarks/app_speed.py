@@ -63,17 +63,18 @@ COMPLETE = """(page) => {
     && all('img:not([loading=lazy])').every((one) => one.complete);
 }"""
 WATCH_MOVES = """() => {
-  const move = { pressed: 0, first: 0, last: 0, shown: '' };
+  const move = { pressed: 0, first: 0, fit: 0, last: 0, shown: '', scene: '' };
   window.sliderMove = move;
   const root = () => document.querySelector('.appca-explorer');
   document.addEventListener('keydown', () => {
     const shown = root().dataset.scene;
-    Object.assign(move, { pressed: performance.now(), first: 0, last: 0, shown });
+    Object.assign(move, { pressed: performance.now(), first: 0, last: 0, shown, scene: shown });
   }, true);
   const look = () => {
     const { scene, settled, drawn } = root()?.dataset ?? {};
     if (move.pressed && scene !== move.shown) {
       move.first ||= performance.now();
+      if (scene !== move.scene) Object.assign(move, { scene, fit: performance.now() });
       if (settled === 'yes' && drawn === 'all') {
         move.shown = scene;
         requestAnimationFrame(() => { move.last = performance.now(); }); // after it was drawn
@@ -166,24 +167,25 @@ def slider(browser: Any, folder: Path, n: int) -> list[results.Row]:
             page.wait_for_selector(drawn, state="attached")
             page.wait_for_timeout(SETTLING_MS)
             page.evaluate(WATCH_MOVES)
-            taken: list[tuple[float, float]] = []
+            taken: list[tuple[float, ...]] = []
             for moved, to in MOVES:
                 box = page.locator(".appca-sizes [type=number]").nth("kl".index(moved))
                 box.fill(str(to))
                 box.press("Enter")
                 page.wait_for_function(FINAL, arg=FINAL_MS)
                 move = page.evaluate("() => window.sliderMove")
-                arrived = (move["first"] - move["pressed"]) / 1000
-                drawing = (move["last"] - move["first"]) / 1000
+                first, fit, last = (
+                    (move[when] - move["pressed"]) / 1000 for when in ("first", "fit", "last")
+                )
                 row = {"digits": n, "motion": motion, "moved": moved.upper(), "to": str(to)}
                 row |= {"order": "later" if taken else "first"}
-                rows.append(row | {"server_s": arrived, "browser_s": drawing})
-                taken.append((arrived, arrived + drawing))
+                rows.append(row | {"preview_s": first, "fit_s": fit, "complete_s": last})
+                taken.append((first, fit, last))
             page.close()
-        arrived, complete = map(statistics.median, zip(*taken, strict=True))
+        first, fit, last = map(statistics.median, zip(*taken, strict=True))
         print(
-            f"{n:,} digits, motion {motion}: the points arrive after {arrived:.2f} s, the picture "
-            f"is complete after {complete:.2f} s; load {os.getloadavg()[0]:.1f}",
+            f"{n:,} digits, motion {motion}: a picture arrives after {first:.2f} s, the fit after "
+            f"{fit:.2f} s, complete after {last:.2f} s; load {os.getloadavg()[0]:.1f}",
             flush=True,
         )
     return rows
