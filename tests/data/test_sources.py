@@ -1,4 +1,4 @@
-"""Built-in data: the same in every release, chosen by options, fetched whole or not at all."""
+"""Tests of built-in data: fixed digests, options, and complete downloads."""
 
 import gzip
 import hashlib
