@@ -1,8 +1,8 @@
 """The compiled E step of adaptive PPCA and its variants: inclusion and posterior means.
 
-Tables are those of `polynomials`, of J = L logits or of J = K - L negatives. Rows are processed in
-lanes of 64, which become vector instructions. Each kernel is one function, because numba compiles
-called functions by themselves and again in each caller, which takes three times as long.
+Tables are those of `polynomials`, of J = L logits or of J = K - L negative logits. Rows are
+processed in lanes of 64, which become vector instructions. Each kernel is one function, because
+numba compiles called functions both separately and in each caller, which takes three times as long.
 """
 
 import math
@@ -13,12 +13,12 @@ import numpy as np
 from appca.models import numeric_kernels as _k
 from appca.models.numeric_kernels import LANES, LEAST, bare_kernel
 
-TINY = 1e-100  # products below this count as 0, because denormal numbers are 100 times slower
+TINY = 1e-100  # smaller products count as 0, because denormal numbers are 100 times slower
 
 
 @bare_kernel
 def weigh_components(P: Any, q: Any, how: Any, weights: Any, level: Any, room: Any) -> None:
-    """Weigh the components of all rows, both in and out.
+    """Compute the weights of components of all rows, both if used and if not.
 
     P (K or more, lanes, LANES) projections. q (5, K): shift of these; root p and offset of logits
     a = (root p)^2 - offset; shrinkage and variance of x. `how`: J, sign of logits (-1: left out),

@@ -1,4 +1,4 @@
-"""Where fits start, how a climb goes on and ends, what climbs on samples; the highest is kept."""
+"""Tests of multi-start EM: starts, stopping rules, samples, and choice of the best run."""
 
 import math
 import sys

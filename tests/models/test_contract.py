@@ -1,4 +1,4 @@
-"""The contract of every model: all ways to fit, crossed with all that a fit must do."""
+"""Tests of the contract of every model: all modes of fitting times all requirements."""
 
 import numpy as np
 import pandas as pd
@@ -256,7 +256,7 @@ def test_components_in_another_order_are_the_same_model(name):
     for key, value in model.fitted_arrays().items():
         equal(value, before[key])
     for wrong in (order[1:], [*order[1:], order[1]]):
-        with pytest.raises(ValueError, match=f"each number from 0 to {K - 1} once, and signs"):
+        with pytest.raises(ValueError, match=f"each of 0 to {K - 1} once, and signs"):
             model.reorder(wrong)
 
 

@@ -1,4 +1,4 @@
-"""What models refuse, each in one sentence: what was given, the rule, the remedy."""
+"""Tests of the errors of models: one sentence with the input, the rule and a remedy."""
 
 import numpy as np
 import pytest
@@ -130,7 +130,7 @@ ROWS = {
         AdaptivePPCA(5, 2, noise="feature"),
         np.column_stack([rows_of(d=4), np.ones((160, 3))]),
     ),
-    "leave out rows far from all others": (
+    "drop extreme rows": (
         AdaptivePPCA(2, 1, noise="feature"),
         rows_of(d=4) * np.where(np.arange(160) == 0, 1e6, 1.0)[:, None],
     ),
