@@ -1,4 +1,4 @@
-"""Pages over damaged, absent, full and read-only stores, in one session and in several."""
+"""Tests of pages with damaged, missing, full and read-only stores, in one or several sessions."""
 
 import errno
 import os
