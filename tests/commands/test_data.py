@@ -1,4 +1,4 @@
-"""What commands read, fit, write, print and refuse: examples, pipes, JSON, interrupts."""
+"""Tests of commands: examples, files, pipes, JSON, errors and interrupts."""
 
 import io
 import json
@@ -574,7 +574,7 @@ def test_a_refusal_is_one_sentence_with_its_exit_code_and_no_effect(tables, monk
 def test_data_that_cannot_be_fitted_are_none(folder, said):
     np.save("huge.npy", 1e200 * np.random.default_rng(0).normal(size=(20, 4)))
     told = said("fit huge.npy -K 2 -L 1 --no-centre --scale none", 1).err
-    assert "whose squares are beyond the range" in told
+    assert "whose squares overflow" in told
 
 
 def test_a_table_that_no_package_can_write_is_refused_before_the_fit(monkeypatch, said):

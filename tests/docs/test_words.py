@@ -1,4 +1,4 @@
-"""Words that are gone stay gone; numbers, names and refusals as people read them."""
+"""Tests of texts: banned words, formatted numbers, names and error messages."""
 
 import ast
 import errno

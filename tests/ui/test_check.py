@@ -1,4 +1,4 @@
-"""The page Check: K, L and model chosen, fits compared, hidden cells, and what a fit is worth."""
+"""Tests of the page Check: choice of K, L and model, comparisons, hidden cells, reliability."""
 
 import re
 import sys
