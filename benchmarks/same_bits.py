@@ -1,4 +1,4 @@
-"""Compare fits with those of a commit: ``python -m benchmarks.same_bits COMMIT --tolerance 1e-10``.
+"""Compare fits with a commit: ``python -m benchmarks.same_bits COMMIT --tolerance 1e-10``.
 
 Each tree runs FITS in a separate process, with public names only. All fitted attributes and all
 results of queries are compared. The difference of two arrays is the largest |new - old| /

@@ -39,7 +39,7 @@ def additions(
     features: np.ndarray | None,
     names: np.ndarray,
 ) -> dict[str, dict[str, Any]]:
-    """Return the entries that a fit adds to each part of annotated data under a key ("appca").
+    """Return the entries of a fit for each part of annotated data, under a key ("appca").
 
     `ratio` (K,) is the share of variance that each component explains. Only plain values of
     `params` are stored. `features` (n_vars,) marks the variables that were fitted, or is None if

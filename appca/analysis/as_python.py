@@ -82,7 +82,7 @@ def _loading(dataset: Dataset) -> tuple[str, str]:
         return "\nfrom appca.data.sources import load", _call("load", repr(source), special)
     if source != "file" or not files or files[0].endswith(".zarr"):  # a folder
         imports = "\nfrom appca.data.store import DatasetStore\nfrom appca.runs.home import home"
-        about = "# The app's own copy of the data, on the machine of the fit."
+        about = "# The app's copy of the data, on the machine of the fit."
         return imports, f"{about}\ndataset = DatasetStore(home()).get({dataset.digest!r})"
     options = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
     paths = "sorted(path for path in folder.rglob('*') if path.is_file())"

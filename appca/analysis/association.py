@@ -186,7 +186,7 @@ def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -
         n_levels, n_measured = len(np.unique(values)), len(np.unique(measured))
         if min(n_levels, n_measured) < 2:
             continue
-        if column.kind == "class":  # alike if sorting by the measure keeps every class contiguous
+        if column.kind == "class":  # suspicious if sorting by the measure sorts classes
             changes = np.count_nonzero(np.diff(values[np.argsort(measured, kind="stable")]))
             alike = changes == n_levels - 1 and n_measured >= n_levels
         else:
@@ -327,7 +327,7 @@ def variance_by(
     X : array-like or data frame, shape (N, D)
         Missing entries (NaN) are ignored.
     classes : array-like of shape (N,), optional
-        One class per row; rows without a class are left out.
+        One class per row; rows without a class are ignored.
     blocks : mapping of str to sequence of int, optional
         Block names mapped to columns of X; blocks must not overlap.
 

@@ -313,7 +313,7 @@ class Sharing(NamedTuple):
 
 
 def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
-    """Count the components that the rows of each class use, and those that two classes share.
+    """Return the use of components by the rows of each class, and the number that classes share.
 
     `active` is (N, K); `codes` (N,) are classes. Rows with negative codes have no class.
     With s_a the sum of the 0/1 supports of class a, pairs of rows of classes a and b share
@@ -330,6 +330,6 @@ def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
 
 
 def closest_pairs(shared: np.ndarray) -> list[tuple[int, int, float]]:
-    """Return pairs of distinct classes, those that share most components (C, C) first."""
+    """Return pairs of distinct classes, sorted by shared components (C, C), largest first."""
     every = ((a, b, float(shared[a, b])) for a, b in combinations(range(len(shared)), 2))
     return sorted((pair for pair in every if not np.isnan(pair[2])), key=lambda pair: -pair[2])

@@ -29,7 +29,7 @@ class Requirement(NamedTuple):
     """Number of sweeps that a chain needs; a rough estimate if below `INDEPENDENT_DRAWS`."""
 
     burn_in: int
-    total: int  # sweeps to keep after burn-in
+    total: int  # sweeps after burn-in
     dependence: float  # ratio to the number of independent draws needed; above 5 is a problem
 
 

@@ -49,7 +49,7 @@ def enrichment(
         each line; or a NIfTI atlas of numbered regions, whose features are named "voxel-x-y-z".
     feature_names : sequence of str, length D
     least : int
-        Minimum number of features of X in a set; smaller sets are left out.
+        Minimum number of features of X in a set; smaller sets are ignored.
     n_rotations : int
         Random directions per test, extended as in `association` by a generalized Pareto tail.
     random_state : int, Generator or None

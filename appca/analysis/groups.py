@@ -139,7 +139,7 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 
 LEAST = 2  # minimum number of rows per side
 LEAST_USERS = 5  # minimum number of users of a component per side, to compare scores
-MOST_CLASSES = 50  # maximum number of classes of a column, the largest ones
+MOST_CLASSES = 50  # maximum number of classes of a column; the largest are used
 MOST_VALUES = 1 << 24  # maximum number of ranked values; larger data are sampled
 FEWEST_SAMPLED = 1000
 EXACT = 20  # maximum number of rows for the exact rank test

@@ -249,7 +249,7 @@ def nearest_classes(
     codes: np.ndarray,
     names: Sequence[str],
 ) -> list[tuple[str | None, float]]:
-    """Return the class nearest to each class in the projection.
+    """Find the nearest class of each class in the projection.
 
     Each row votes for the class of the nearest row of another class in its own subspace, by the
     distance of projections. Ties go to the first class in `names`. `components` are (K, D),

@@ -170,7 +170,7 @@ def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -
 
 
 def standing_out(distances: Distances) -> NewRowsVerdict:
-    """Compare rows of a fit with the tail of their own distances, so that few are flagged.
+    """Compare the rows of a fit with the tail of their distances, so that few are flagged.
 
     Cube roots of T2 and Q divided by the model's limits are nearly normal (Wilson and Hilferty,
     1931). An exponential tail through their 0.8 and 0.95 quantiles puts 0.1% above the limits.

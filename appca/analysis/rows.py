@@ -287,7 +287,7 @@ def similar(
             of_subspace = []
             for label in np.unique(labels):
                 members = np.flatnonzero(labels == label)
-                # k-means' own centres are inexact
+                # the centres of k-means are inexact
                 away = points[members] - points[members].mean(axis=0)
                 squares = np.square(away).sum(axis=1)
                 rows = subspace.rows[members[np.argsort(squares, kind="stable")]]

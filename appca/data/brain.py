@@ -181,7 +181,7 @@ def read(named_files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS)
     image, volumes = _image(name, scans[0][1], limits)
     shape = (*image.shape[:3], *(side for side in image.shape[3:] if side > 1))
     seconds, volumes = _seconds(name, image, shape), volumes.reshape(shape)
-    with np.errstate(over="ignore", invalid="ignore"):  # overflowing voxels are left out
+    with np.errstate(over="ignore", invalid="ignore"):  # overflowing voxels are dropped
         mean, spread = volumes.mean(axis=3), np.ptp(volumes, axis=3)
     finite = np.isfinite(volumes).all(axis=3) & np.isfinite(mean) & np.isfinite(spread)
     if len(scans) > 1:

@@ -140,7 +140,7 @@ def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset
         names_now = [now.get(name, name) for name in classes]
         labels[label], order[label] = np.array(names_now)[codes], list(dict.fromkeys(names_now))
     other = replace(dataset, labels=labels, provenance=dataset.provenance | {"class_order": order})
-    other.__dict__["digest"] = dataset.digest  # keeps fits, selections and links valid
+    other.__dict__["digest"] = dataset.digest  # fits, selections and links remain valid
     return other
 
 

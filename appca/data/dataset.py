@@ -65,7 +65,7 @@ class _LeftOut(Struct):
     name: Text  # name of that data set
     n: Annotated[int, Meta(ge=2)]  # number of its rows
     why: Text = ""
-    ids: list[Text] = []  # ids of the rows left out, if there are few
+    ids: list[Text] = []  # ids of the removed rows, if there are few
 
 
 class Provenance(Struct):
@@ -288,7 +288,7 @@ class Dataset:
                 sha.update(json.dumps(column.tolist()).encode())
             else:
                 sha.update(column.dtype.str.encode() + column.tobytes())
-        if self.missing is not None:  # keeps the digests of data sets without missing cells
+        if self.missing is not None:  # otherwise, the digest is as in older versions
             sha.update(b"missing" + np.packbits(self.missing).tobytes())
         return sha.hexdigest()
 

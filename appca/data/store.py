@@ -98,7 +98,7 @@ class DatasetStore:
         return None
 
     def list(self) -> list[DatasetSummary]:
-        """Summaries of all readable data sets, newest first; damaged ones are left out."""
+        """Summaries of all readable data sets, newest first; damaged ones are skipped."""
         summaries = []
         for folder in sorted(self.folder.glob("[0-9a-f]*")):
             with suppress(Exception):  # as above

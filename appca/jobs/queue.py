@@ -250,7 +250,7 @@ class Jobs:
             with suppress(OSError):
                 self.log.parent.mkdir(parents=True, exist_ok=True)
                 printed = opened.enter_context(self.log.open("ab"))
-            # Only the server reacts to Ctrl-C. (A new session would get its own share of the CPU.)
+            # Only the server reacts to Ctrl-C. A new session would change the CPU scheduling.
             return Child(self._command, environment(threads()), stderr=printed, process_group=0)
 
     def _sweep(self) -> None:

@@ -54,7 +54,7 @@ def refuse_conflicts(model: Any, rows: Observations) -> None:
             variant.by_feature and not isinstance(model.latent_variance, str)
         ),
         f"n_components must be at most {MOST_WITH_SIZES} with n_active='learned'; got {K}: "
-        "ask for fewer components, or give n_active a number.": (
+        "choose fewer components, or set n_active to a number.": (
             variant.learn_sizes and K > MOST_WITH_SIZES
         ),
         f"w_update must not be 'sample' with inference={inference!r}, which maximizes: set "
@@ -131,8 +131,8 @@ class SubspaceModel(Criteria):
             needs = f"inference='em'; got {self.inference!r}"
         if self.inference != "em" or any(self._variant):
             msg = (
-                f"X has missing entries (NaN), which need {needs}: change that, or fill in or "
-                "leave out those cells."
+                f"X has missing entries (NaN), which need {needs}: change these settings, or fill "
+                "or drop those cells."
             )
             raise ValueError(msg)
 

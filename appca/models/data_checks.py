@@ -20,13 +20,13 @@ RARELY = 1e-3  # share of rows below which a component in use is unreliable
 
 
 def refuse_where(wrong: dict[str, bool]) -> None:
-    """Raise ValueError with the first sentence whose condition holds."""
+    """Raise ValueError with the first sentence whose condition is true."""
     for sentence, holds in wrong.items():
         if holds:
             raise ValueError(sentence)
 
 
-def refuse_components(n: int, most: int, why: str, hint: str = "ask for fewer components") -> None:
+def refuse_components(n: int, most: int, why: str, hint: str = "choose fewer components") -> None:
     """Raise ValueError if there are more than `most` components."""
     refuse_where({f"n_components must be at most {most}{why}; got {n}: {hint}.": n > most})
 
@@ -98,7 +98,7 @@ def counted_rows(X: Array, sample_weight: Any) -> tuple[Array, Array | None]:
 def refuse_weights(sample_weight: Any, what: str) -> None:
     """Raise ValueError for weights combined with a setting that does not support them."""
     if sample_weight is not None:
-        msg = f"sample_weight cannot be used with {what}: leave it out."
+        msg = f"sample_weight cannot be used with {what}: omit it."
         raise ValueError(msg)
 
 

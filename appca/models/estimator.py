@@ -324,7 +324,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         """Return the components that each row uses, (N, K) bool.
 
         "map": each row's most probable support. "all", and "auto" after sampling: the L components
-        with the largest inclusion probabilities or, if L is not fixed, those above one half.
+        with the largest inclusion probabilities; if L is not fixed, all above one half.
         """
         refuse_support(support)
         return self._ask("allocate", X, lambda rows, X: rows.supports(X, support), support=support)
@@ -369,7 +369,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         """Return the results of all queries about rows in memory at once.
 
         After sampling, log-likelihood and inclusion are averages over draws; all other results are
-        those of the published draw. Raises ValueError for a Dask array.
+        for the published draw. Raises ValueError for a Dask array.
         """
         if self._takes_gaps and data_checks.is_dask(X):
             msg = (

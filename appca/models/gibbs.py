@@ -57,7 +57,7 @@ class GibbsState(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Hyperparameters; None, or mean_variance 0, keeps a quantity fixed."""
+    """Hyperparameters; quantities with None, or mean_variance 0, are fixed."""
 
     noise: InverseGamma
     mean_variance: float  # infinite is flat

@@ -41,7 +41,7 @@ class PPCA(SubspaceModel):
     scale_ : (K,) root mean square of the training scores.
     log_likelihoods_ : (1,) total log-likelihood of the training rows, in nats; with missing
         entries, (n_iter_,) that of the observed entries after each iteration.
-    n_iter_, stop_reason_ : 1 and "closed form"; with missing entries, those of EM.
+    n_iter_, stop_reason_ : 1 and "closed form"; with missing entries, as in EM.
 
     Examples
     --------

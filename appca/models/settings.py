@@ -261,7 +261,7 @@ def later(model: object) -> dict[str, Any]:
 
 
 def defaults(model: str, inference: object = None) -> dict[str, Any]:
-    """Return the settings of a model and their defaults; with "gibbs" also those of sampling."""
+    """Return a model's settings with defaults, including sampling if `inference` is "gibbs"."""
     if not isinstance(model, str) or model not in MODELS:
         msg = f"There is no model “{shortened(model)}”; choose one of {', '.join(MODELS)}."
         raise InputError(msg)

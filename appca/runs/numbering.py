@@ -225,7 +225,7 @@ def directions(fitted: FittedModel) -> np.ndarray:
 
 
 def likeness(rows: np.ndarray, screen: np.ndarray | None) -> dict[int, tuple[int, int]]:
-    """Match directions (K, D) to those on screen (K', D): index to (index on screen, sign)."""
+    """Map directions (K, D) to matching ones on screen (K', D): index to (index, sign)."""
     if screen is None or screen.shape[1] != rows.shape[1]:
         return {}
     cosine = rows @ screen.T

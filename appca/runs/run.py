@@ -191,7 +191,7 @@ class RunConfig(OfModel):
         """Rebuild the settings of a stored run, which keeps its original id.
 
         New defaults do not change that id. Settings that the model no longer has are listed in
-        `unknown`, and left out of `parameters`.
+        `unknown`, and removed from `parameters`.
         """
         record = plain("settings", settings)
         recorded = fitted(_Record, record)

@@ -193,7 +193,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         msg = f"“{shortened(name)}” is damaged{why}; save it again."
         raise InputError(msg) from error
     store, stored_as = RunStore(home), dict[str, str]()
-    here = or_none(partial(DatasetStore(home).get, dataset.digest))  # with its own name and source
+    here = or_none(partial(DatasetStore(home).get, dataset.digest))  # with its name and source
     digest = DatasetStore(home).put(dataset) if here is None else here.digest
     for about, (config, result, numbering) in zip(contents.runs, runs, strict=True):
         # a run is stored as imported unless the same fit exists here

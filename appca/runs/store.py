@@ -130,7 +130,7 @@ class RunStore:
         return or_none(partial(_read, run.path))
 
     def get(self, run_id: str) -> Run | None:
-        """Return a run, including from a shared home; None if it is missing or damaged.
+        """Return a run from this or a shared home; None if it is missing or damaged.
 
         See `or_none`.
         """

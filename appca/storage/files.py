@@ -173,7 +173,7 @@ def _new_name(folder: Path) -> Path:
 
 @contextmanager
 def _claimed(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
-    """Make a draft and hold its lock; remove it at the end unless it was moved."""
+    """Make and lock a draft, and remove it at the end unless it was moved."""
     for _ in range(_TRIES):
         draft = _new_name(folder)
         try:

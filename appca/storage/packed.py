@@ -97,7 +97,7 @@ class Packed:
                 raise ValueError(msg)
             return values.astype(dtype.newbyteorder("="), copy=False)
         except Exception as error:
-            self._refuse(f"holds a damaged “{shortened(member)}”", error)
+            self._refuse(f"contains a damaged “{shortened(member)}”", error)
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
         """Read all NPY members whose names begin with `prefix`; keys are the rest of the names."""
@@ -120,7 +120,7 @@ class Packed:
             with self._archive.open(item) as stream:
                 return as_object(stream.read(item.file_size).decode())
         except Exception as error:
-            self._refuse(f"holds a damaged “{shortened(member)}”", error)
+            self._refuse(f"contains a damaged “{shortened(member)}”", error)
 
     def _item(self, member: str) -> zipfile.ZipInfo:
         if member not in self._items:

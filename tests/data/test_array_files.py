@@ -310,8 +310,8 @@ DAMAGED = changed(
 REFUSED = [
     # truncated
     *(Case(name, data[:-9], words) for name, data, words in [
-        ("a.npy", NPY, "must hold 6 x 4 numbers in 192 bytes after its header; it has 183"),
-        ("a.idx", idx(IMAGES), "must hold 5 x 4 x 3 numbers in 60 bytes"),
+        ("a.npy", NPY, "must contain 6 x 4 numbers in 192 bytes after its header; it has 183"),
+        ("a.idx", idx(IMAGES), "must contain 5 x 4 x 3 numbers in 60 bytes"),
         ("a.mat", mat(X=X), "is damaged or not a MAT file"),
         ("a.npz", npz(X=X), "not a zip file or is damaged"),
         ("a.mtx", market(sparse.coo_matrix(C)), "not a Matrix Market file or is damaged"),
@@ -364,10 +364,10 @@ REFUSED = [
     Case("text.arff", ARFF.replace("4,", "x,").encode(), "has 1 feature column of 3"),
     # too large
     Case("world.npy", stored(np.lib.format.write_array_header_1_0, {
-        "descr": "<f8", "fortran_order": False, "shape": (10**7, 10**7)}), "must hold 10000000 x"),
+        "descr": "<f8", "fortran_order": False, "shape": (10**7, 10**7)}), "contain 10000000 x"),
     Case("sides.npy", stored(np.lib.format.write_array_header_1_0, {
         "descr": "<f8", "fortran_order": False, "shape": (-5, 4)}), "sides are whole numbers"),
-    Case("world.idx", idx(IMAGES)[:4] + b"\xff" * 12 + b"few", "must hold 4294967295 x"),
+    Case("world.idx", idx(IMAGES)[:4] + b"\xff" * 12 + b"few", "must contain 4294967295 x"),
     Case("world.mtx", BANNER + b"general\n3 3 1000000000\n1 1 1\n", "declares 3 x 3 numbers"),
     Case("zeros.mat", mat(X=np.zeros((1000, 1000))), "1,000 numbers in 8 MB, more than 1 MB"),
     Case("zeros.npz", npz(X=np.zeros((1000, 1000))), "unpacks to 8 MB, more than 1 MB"),
@@ -415,7 +415,7 @@ def test_idx_images_and_labels_find_each_other():
     assert dataset.labels["class"].tolist() == label.tolist()
     image, one = idx(IMAGES), idx(label)
     for files, words in [
-        ({"a.idx": image, "b.idx": one[:-1] + one[-1:] * 2}, "must hold 5"),
+        ({"a.idx": image, "b.idx": one[:-1] + one[-1:] * 2}, "must contain 5"),
         ({"a.idx": image, "b.idx": idx(label[:4])}, r"“b.idx” \(4\) are not images with their"),
         ({"a.idx": image, "b.idx": image}, "give one file of each"),
         ({"a.idx": image, "b.idx": one, "c.idx": one}, "give one file of each"),

@@ -167,7 +167,7 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
     dtype = np.dtype(np.float32) if exact else kept_type(stored.dtype)
     dtype = np.dtype(np.float64) if dtype.kind in "bui" else dtype
     shape = (matrix.shape[0], matrix.shape[1] if columns is None else len(columns))
-    remedy = "keep fewer rows or columns, such as highly variable genes, and save the file again"
+    remedy = "save fewer rows or columns, such as highly variable genes"
     kind = stored.dtype if stored.dtype.kind == "c" else dtype
     check_array(upload.name, shape, kind, upload.limits, remedy)
     part = matrix.astype(dtype)
@@ -311,7 +311,7 @@ def _mapped(
     present, expected = stream.seek(0, io.SEEK_END) - begin, math.prod(shape) * dtype.itemsize
     refuse_if(
         present != expected or not expected,
-        f"“{upload.name}” must hold {' x '.join(map(str, shape))} numbers in {expected:,} "
+        f"“{upload.name}” must contain {' x '.join(map(str, shape))} numbers in {expected:,} "
         f"bytes after its header; it has {present:,}, so copy or save it again.",
     )
     return np.memmap(stream, dtype, "r", begin, shape, order)
@@ -400,7 +400,7 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
 
 
 _MOST_OBJECTS = 10_000
-_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # of HDF5 and h5py
+_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # filters by number
 _NETCDF_FILL = 9.969209968386869e36  # fill value of unwritten numbers
 _DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
 _PACKED = {"_FillValue", "missing_value", "scale_factor", "add_offset"}  # netCDF attributes

@@ -265,7 +265,7 @@ class Upload:
         refuse_if(
             n_bytes > self.limits.n_bytes,
             f"“{shortened(path)}” in “{self.name}” has {n_bytes / 1e6:,.0f} MB, more than "
-            f"{self.limits.most}; keep fewer rows or columns, and write the file again.",
+            f"{self.limits.most}; save fewer rows or columns.",
         )
 
     def texts(self, path: str, values: np.ndarray) -> np.ndarray:
@@ -298,7 +298,7 @@ def data_set(
 
     `missing` is "refuse" (raise an error), "model" (insert the column mean as a placeholder for
     models), "mean" (impute it) or "drop" (drop incomplete rows). `features` are D names for
-    messages; `beside` has the file's own names.
+    messages; `beside` has the names in the file.
     """
     name, limits, report = upload.name, upload.limits, upload.report
     rows, gaps = np.arange(len(X)), None
@@ -495,7 +495,7 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
     if len(features) < (limits.least_rows if options.transpose else 2):
         remedy = "check the separator or change" if "separator" in report else "change"
         why = [f"“{shortened(key)}”: {why}" for key, why in left_out.items() if why]
-        because = f" (left out: {'; '.join(why[:3])})" if why else ""
+        because = f" (ignored: {'; '.join(why[:3])})" if why else ""
         msg = (
             f"“{name}” has {counted(len(features), 'feature column')} of {len(roles)}{because}; "
             f"at least 2 are needed, so {remedy} the columns' roles."

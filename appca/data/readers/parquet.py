@@ -106,7 +106,7 @@ def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
         unpacked = max(unpacked, 8 * sum(column.num_values for column in chunks))
     refuse_if(
         unpacked > limits.n_bytes,
-        f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; keep fewer "
+        f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; save fewer "
         "rows or columns.",
     )
 

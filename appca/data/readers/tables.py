@@ -143,7 +143,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     if said := _SEP_LINE.match(text[begin : begin + 20]):
         separator, begin = separator or said[1].decode("latin-1"), begin + said.end()
     comments: list[bytes] = []
-    above = _COMMENTS.match(text[begin : begin + _SAMPLE_BYTES])  # a match keeps its text
+    above = _COMMENTS.match(text[begin : begin + _SAMPLE_BYTES])  # a slice, which the match stores
     if above and options.header in (None, True, False):  # otherwise line numbers would shift
         comments = [line for line in map(bytes.strip, above[0].split(b"\n")) if line]
         begin += above.end()
