@@ -146,7 +146,7 @@ def test_the_page_shows_a_box_and_lives_on(start, monkeypatch):
     wrong = setting("runs", 0, "config", "parameters", "n_active", value=9)
     assert "n_active must be at most" in box("bad.appca", altered(wrong).getvalue())
     monkeypatch.setattr("appca.ui.arrivals.ReadLimits", partial(ReadLimits, n_bytes=1000))
-    assert "0 MB, more than the 0 MB" in box("big.csv", b"a,b\n3,5\n4,4\n" + b"1,2\n" * 1000)
+    assert "more than the limit of 0 MB" in box("big.csv", b"a,b\n3,5\n4,4\n" + b"1,2\n" * 1000)
     go(app, "explore")
     assert "nats per row" in html(healthy(app)), "the digits are still fitted and drawn"
 

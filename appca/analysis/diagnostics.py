@@ -260,7 +260,7 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
     n, L = len(fitted.active), max(1.0, float(fitted.active.sum(axis=1).mean()))
     by_chance = betaincinv(L / 2, L * (n - 1) / 2, 1 - 0.01 / n)  # 99% limit for the largest share
     if share > max(MOST_OF_A_ROW, by_chance):
-        why += ": look at that row, and leave it out if it is an error."
+        why += ": look at that row, and remove it if it is an error."
         level: Level = "bad" if share > MOST_BEFORE_BAD else "doubtful"
         return [*checks, Check(level, "One row dominates", why)]
     return [*checks, Check("good", "No row dominates", f"At most {why}.")]
@@ -269,7 +269,7 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
 def of_halves(halves: Stability | None) -> list[Check]:
     """Check that fits to halves recover the components, and that K and L suit the other half."""
     if halves is None:
-        why = "Fit halves of the rows to see whether their components agree with these."
+        why = "Fit halves of the rows to see whether they have the same components."
         return [Check("unknown", "Halves not fitted yet", why)]
     (gain, error), (more, its_error) = halves.over_ppca.mean(axis=0), halves.larger.mean(axis=0)
     cosines, checks = np.median(halves.cosines, axis=0), list[Check]()
@@ -310,7 +310,7 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     if repeated <= few:
         label = f"{repeated:,} repeated" if repeated else "No repeated rows"
         return [clear, Check("good", label, why)]
-    why += " They make the fit look surer: leave them out."
+    why += " They make the fit look more certain: remove them."
     return [clear, Check("doubtful", f"{repeated:,} repeated", why)]
 
 
@@ -336,10 +336,10 @@ def of_climb(log_likelihoods: Sized, reason: str, at_floor: float = 0.0) -> list
     passes = counted(len(log_likelihoods), "iteration")
     other_starts = "Try other starts to see whether it is the best solution."
     endings: dict[str, tuple[Level, str, str]] = {
-        "closed form": ("good", "Solved exactly", "There is nothing to converge."),
+        "closed form": ("good", "Solved exactly", "No iterations are needed."),
         "converged": ("good", f"Converged in {passes}", other_starts),
         "reached": ("bad", "Not converged", f"It reached the limit of {passes}: raise the limit."),
-        "stopped by": ("doubtful", "Stopped early", f"Stopped by hand after {passes}: fit again."),
+        "stopped by": ("doubtful", "Stopped early", f"It was stopped after {passes}: fit again."),
         "": ("doubtful", "Ended", f"The fit ended for another reason: {reason}."),
     }
     ended = next(Check(*told) for begin, told in endings.items() if reason.startswith(begin))

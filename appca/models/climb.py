@@ -337,7 +337,7 @@ def climb(
         if candidate.rotation is random_rotation or candidate.rotation not in rotations:
             rotations[candidate.rotation] = candidate.rotation(rng, seen)
         W = np.eye(rows.X.shape[1], P.shape[1]) @ rotations[candidate.rotation]
-        del seen  # they may be as large as the rows
+        del seen  # may be as large as the rows
         stage = f"screening {i} of {len(candidates)}: {candidate.name}"
         state = first_state(rows, W, control.settings)
         run = loop.EMResult(state, -math.inf, list[float](), "")

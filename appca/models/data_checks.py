@@ -206,7 +206,7 @@ def warn_of_unused(share: Array) -> None:
     rare = [str(k + 1) for k in np.flatnonzero(share < RARELY)]
     if rare:
         msg = (
-            f"Less than 0.1% of rows use components {', '.join(rare)} of {len(share)}. "
+            f"Components used by less than 0.1% of rows: {', '.join(rare)} of {len(share)}. "
             "Lower n_components, or try another random_state."
         )
         warnings.warn(msg, UserWarning, stacklevel=6)

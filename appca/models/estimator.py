@@ -198,7 +198,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         missing = [name[:-1] for name in self._fitted if name[:-1] not in arrays]
         if missing:
             msg = (
-                f"arrays must contain all fitted arrays of {type(self).__name__}, but "
+                f"arrays must contain the fit of {type(self).__name__}, but "
                 f"{', '.join(missing)} is missing: fit the model again."
             )
             raise ValueError(msg)

@@ -39,7 +39,7 @@ class Averages(NamedTuple):
     used: Any = 0.0  # (K,) of inclusion probabilities
 
     def mixed(self, other: Self, share: float) -> "Averages":
-        """Return the average of both, in which `other` has the weight `share`."""
+        """Return the average of both, with weight `share` for `other`."""
         pairs = zip(self, other, strict=True)
         return Averages(*((1.0 - share) * a + share * b for a, b in pairs))
 

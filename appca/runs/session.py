@@ -291,7 +291,7 @@ def _data_at_hand(file: str, about: _AboutData, came: Provenance, home: Path) ->
     where = f"{title}{f' with {options}' if options else ''}"
     msg = (
         f"“{shortened(file)}” was saved without its data, and “{shortened(about.name)}” is not "
-        f"here; open that data set first from {shortened(where, 120)}, then this file again."
+        f"here; open it first from {shortened(where, 120)}, then this file again."
     )
     raise InputError(msg)
 

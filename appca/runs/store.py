@@ -422,7 +422,7 @@ def _read_labels(run: Run, k: int) -> Labels:
     names = tuple(_tidy(name, NAME_LENGTH) or "" for name in kept["names"])
     signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
     if not len(names) == len(signs) == k:
-        msg = f"they do not belong to {k} components"
+        msg = f"they are not of {k} components"
         raise ValueError(msg)
     return Labels(names, signs)
 

@@ -238,7 +238,7 @@ def test_what_is_damaged_is_named_with_its_file_and_what_would_repair_it(tmp_pat
     (next(home.glob("studies/*/config.json")).parent / "arrays.npz").unlink()
     out = said(["check", "--home", str(home)], 1).out.replace(str(home), "HOME")
     for line in (
-        f"run {run.name} “{NAME}”: arrays.npz has been changed since it was "
+        f"run {run.name} “{NAME}”: arrays.npz has changed since it was "
         f"stored (runs/{run.name}/arrays.npz); fit it again: aPPCA, K = 4, L = 2",
         "arrays.npz is missing",
         "2 damaged files in HOME\n",
@@ -506,7 +506,7 @@ REFUSED: list[tuple[str, str]] = [  # what the data or the disk do not allow: ex
     (f"fit wine --out {'x' * 300}.npz", "xxx"),
     ("data wine --out folder.csv", "“folder.csv” is a folder, so name a file"),
     ("fit wine --where alcohol", "A condition is like 'alcohol>12'"),
-    ("fit wine --drop alcohol>much", "must have a number behind >"),
+    ("fit wine --drop alcohol>much", "must have a number after >"),
     ("fit wine --drop alcool>1", "no column “alcool”; the nearest is “alcohol”"),
     ("fit wine --where alcohol>99", "No row meets --where alcohol>99; correct its value"),
     ("fit nothing", "“nothing” is not a file, a folder or a built-in data set"),

@@ -388,7 +388,7 @@ ATTACKS: list[tuple[Callable[[Path], object], Callable[[Path], str], str]] = [
     (
         edited("config.json", K4, K3),
         of_run,
-        f"(config.json {CHANGED}) and left out; delete it or fit",
+        f"(config.json {CHANGED}) and skipped; delete it or fit",
     ),
     (
         lambda home: forge(run(home) / "config.json", lambda text: text.replace(K4, K3)),

@@ -329,7 +329,7 @@ def test_columns_of_parts_keep_the_order_of_the_fit(seed):
             lambda b, m=model: list(m.transform_blocks(b)),
             model.fit_blocks,
         ):
-            with pytest.raises(ValueError, match="in its order; block 1 has"):
+            with pytest.raises(ValueError, match="in the same order; block 1 has"):
                 ask([blocks[0], turned[1]])
 
 

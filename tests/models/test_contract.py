@@ -405,13 +405,13 @@ def test_cells_that_are_infinite_and_gaps_are_refused_in_one_sentence(name):
         if takes_gaps:
             assert ask(X) is not None
         else:
-            with pytest.raises(ValueError, match=r"missing entries .* need|hold NaN or inf"):
+            with pytest.raises(ValueError, match=r"missing entries .* need|contain NaN or inf"):
                 ask(X)
     X = rows_for("EM")[0].copy()
     X[[3, 5], 2] = np.inf
     for ask in (model.transform, model.score_samples, unfitted(name).fit):
         with pytest.raises(
-            ValueError, match=r"2 of its 120 rows hold (NaN or )?inf: (correct|fill in)"
+            ValueError, match=r"2 of its 120 rows contain (NaN or )?inf: (correct|fill)"
         ):
             ask(X)
 

@@ -252,7 +252,7 @@ def test_stored_values_that_are_no_numbers_are_refused(X, bad):
 
 
 @pytest.mark.filterwarnings("ignore:EM ended at max_iter")
-@pytest.mark.filterwarnings("ignore:Components that under")
+@pytest.mark.filterwarnings("ignore:Components used by")
 @pytest.mark.parametrize("K", [6, 12])
 def test_wide_rows_and_samples_agree_as_well(seed, monkeypatch, K):
     """More features than rows; and more rows than starts are screened on, in several blocks."""

@@ -163,7 +163,7 @@ def test_a_sampled_run_keeps_its_draws_and_others_have_none(digits, monkeypatch)
     thinned = fit_run(digits, config).fitted.posterior
     np.testing.assert_array_equal(thinned["components"], posterior["components"][:, ::2])
     assert thinned["noise_variance"].shape == (2, 8)
-    with pytest.raises(ValueError, match=r"InfiniteSparseFA .* weights is missing: fit the model"):
+    with pytest.raises(ValueError, match=r"InfiniteSparseFA.* weights is missing: fit the model"):
         project(config, replace(fitted, weights=None), digits.X)
 
 

@@ -656,9 +656,9 @@ def test_a_start_comes_along_and_a_changed_file_of_an_estimator_is_refused(tmp_p
         members = {name: old.read(name) for name in old.namelist()}
     facts = json.loads(members["estimator.json"])
     for change, message in (
-        ({"estimator": "Pickle"}, "which estimator"),
-        ({"parameters": {"n_components": "x"}}, "which estimator"),
-        ({"parameters": {"n_components": 3, "evil": 1}}, "which estimator"),
+        ({"estimator": "Pickle"}, "of its estimator"),
+        ({"parameters": {"n_components": "x"}}, "of its estimator"),
+        ({"parameters": {"n_components": 3, "evil": 1}}, "of its estimator"),
         ({"format": 99}, "newer version"),
     ):
         altered_file = members | {"estimator.json": json.dumps(facts | change).encode()}
