@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 FEW_INTEGERS = 20  # maximum number of distinct integers in a column of classes
 MOST_CLASSES = 200  # maximum number of classes of a column in tests
-FEW = 8  # maximum number of columns to be joined to a wider table
+FEW = 8  # maximum number of columns joined to a wider table
 HIGHLY_VARIABLE = "highly_variable"
 MOST_CATEGORIES = 1000  # maximum number of classes of a column that colours rows
-EXACT = 1 << 53  # larger integers become texts, to keep all digits
+EXACT = 1 << 53  # larger integers become texts, which keep all digits
 _NO_DATE = np.datetime64("NaT", "us")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _WHOLE = re.compile(r"([-+]?(?:0|[1-9]\d*))(?:\.0*)?")
@@ -72,12 +72,11 @@ def with_classes(
 ) -> "tuple[pd.DataFrame, list[str], str]":
     """Append a few columns to a table of the same rows.
 
-    Also return the names of appended labels that contain numbers, and a text on how rows were
-    matched.
+    Returns the table, the names of appended labels that contain numbers, and how rows were matched.
 
-    Rows are matched by a column with the same name and the same distinct values, which is kept only
-    once, or else by position. The text is empty if the columns do not belong to the table: at least
-    one of them must contain texts or repeated values.
+    Rows are matched by a column with the same name and the same distinct values, which is stored
+    only once, or else by position. The text is empty if the columns do not belong to the table: at
+    least one of them must contain texts or repeated values.
     """
     import pandas as pd
 
@@ -150,7 +149,7 @@ def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
 
 
 def column_of(name: str, values: Any) -> TableColumn:
-    """Return a column (N,), whose kind follows from its values, not their dtype.
+    """Return a column (N,), whose kind depends on its values, not its dtype.
 
     Texts, booleans, categoricals, and integers with at most `FEW_INTEGERS` distinct values, some of
     them repeated, are classes. Texts are numbers if all are numeric and some have decimals (1E5 and
@@ -199,7 +198,7 @@ def numbers_of(values: Any) -> np.ndarray:
 
 
 def joined(first: Any, second: Any) -> Any:
-    """Concatenate two columns into one of a single kind."""
+    """Concatenate two columns and convert them to one kind."""
     x, y = (_plain(values)[0] for values in (first, second))
     if x.dtype.kind != y.dtype.kind:
         x, y = class_names(first), class_names(second)
@@ -242,7 +241,7 @@ def matrix_of(X: Any) -> Matrix:
     is_frame = not isinstance(X, np.ndarray | list) and _columns_of_frame(X) is not None
     columns = named_columns(X) if is_frame else {}
     names = tuple(columns) if is_frame else None
-    if is_frame and hasattr(X, "sparse"):  # all columns are sparse, in pandas
+    if is_frame and hasattr(X, "sparse"):  # a pandas frame whose columns are all sparse
         return Matrix(X.sparse.to_coo().tocsr(), names)
     if not is_frame:
         values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
@@ -258,7 +257,7 @@ def matrix_of(X: Any) -> Matrix:
     for name, column in columns.items():
         x, _ = _plain(column, as_numbers=True)
         if x.dtype.kind not in "biuf":
-            msg = f"Column “{shortened(name)}” of X holds values that are no numbers; leave it out."
+            msg = f"Column “{shortened(name)}” of X has values that are not numbers; drop it."
             raise InputError(msg)
         parts.append(x if x.dtype.kind in "iu" else x.astype(np.float64))
     rows = np.column_stack(parts or [np.empty((len(X), 0))])
@@ -315,7 +314,7 @@ def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
         is_exact |= x.min(initial=0) >= -EXACT and x.max(initial=0) <= EXACT
     if x.dtype.kind in "iuf" and is_exact:
         return x if as_numbers else x.astype(np.float64), is_class
-    # convert each distinct text once
+    # each distinct text is converted once
     each, codes = np.unique(x, return_inverse=True) if x.dtype.kind == "U" else (x, slice(None))
     return _of_objects(each.astype(object), as_numbers=as_numbers)[codes], is_class
 

@@ -44,7 +44,7 @@ def curves(rows: np.ndarray, colours: Sequence[str]) -> bytes:
     A grey line marks zero, which the scale of a single curve always includes.
     """
     D, height = rows.shape[1], 1000
-    step = -(-D // MOST_PLACES)  # number of features per position, drawn by their extremes
+    step = -(-D // MOST_PLACES)  # features per position, drawn as a line from min to max
     starts, twice = np.arange(0, D, step), 1 + (step > 1)
     ends = [end.reduceat(rows, starts, axis=1) for end in (np.minimum, np.maximum)][:twice]
     values = np.stack(ends, axis=2).reshape(len(rows), -1)

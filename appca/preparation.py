@@ -1,4 +1,4 @@
-"""Transformations before scaling, for counts, spectra, words and skewed data."""
+"""Transformations of counts, spectra, words and skewed data before scaling."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ def _derivative(x: np.ndarray, _: np.ndarray) -> np.ndarray:
     window = min(WINDOW, x.shape[1] - 1 + x.shape[1] % 2)
     refuse_if(window <= ORDER, f"A derivative needs at least {ORDER + 1} features in order.")
     slopes = savgol_filter(x, window, ORDER, deriv=1, axis=1, mode="interp")
-    # a fitted parabola has noisier slopes at its ends, so the slopes of whole windows replace them
+    # parabolas have noisier slopes at their ends, so the nearest slope of a whole window is used
     slopes[:, : window // 2] = slopes[:, [window // 2]]
     slopes[:, -(window // 2) :] = slopes[:, [-(window // 2) - 1]]
     return np.asarray(slopes)
@@ -85,7 +85,7 @@ def _ranks(quantiles: np.ndarray) -> Any:
 
 
 class Preparation(NamedTuple):
-    """A transformation of values, with its inverse as far as it exists.
+    """A transformation of values, with its inverse or an approximate inverse.
 
     `apply` and `undo` take rows (n, D) and the array that `learn` returned. `learn` always reads
     the rows, to check them.
@@ -131,8 +131,8 @@ PREPARATIONS = {
         _quantiles,
     ),
 }
-FROM_ZERO = {"log1p", "counts", "sqrt", "tfidf"}  # preparations that refuse negative values
-BY_ROW = {"counts", "snv", "derivative", "snv_derivative", "tfidf"}  # need complete rows, one unit
+FROM_ZERO = {"log1p", "counts", "sqrt", "tfidf"}  # preparations of nonnegative values
+BY_ROW = {"counts", "snv", "derivative", "snv_derivative", "tfidf"}  # for complete rows in one unit
 
 
 class Prepared(NamedTuple):
@@ -164,9 +164,9 @@ class Prepared(NamedTuple):
 
 def _checked(name: str, x: np.ndarray) -> np.ndarray:
     prefix = f"“{capital(PREPARATIONS[name].title)}” needs"
-    msg = f"{prefix} values from 0 on, but some are negative; choose another preparation."
+    msg = f"{prefix} nonnegative values, but some are negative; choose another preparation."
     refuse_if(name in FROM_ZERO and (x < 0).any(), msg)
-    msg = f"{prefix} complete rows; fill in the missing cells or leave out their rows."
+    msg = f"{prefix} complete rows; fill the missing cells or drop their rows."
     refuse_if(name in BY_ROW and np.isnan(x).any(), msg)
     return x
 

@@ -24,7 +24,7 @@ def serve(
 ) -> None:
     """Answer requests from standard input until it is closed, or the parent process has ended.
 
-    The process then ends at once, even during a request. `work` receives a request and a function
+    Then the process ends at once, even during a request. `work` receives a request and a function
     that reports progress, and returns the answer; all are JSON-able and may contain NumPy numbers.
     `prepare` runs once, before the first request. `niceness` lowers the process's priority.
     """
@@ -113,11 +113,11 @@ class Child:
 
         Raises Ended if the process is dead, or dies before it answers.
         """
-        with suppress(OSError):  # it is dead; reading will fail below
+        with suppress(OSError):  # a dead process; reading fails below
             self._requests.write(f"{json.dumps(request)}\n")
             self._requests.flush()
         for line in self._answers:
-            if not line.endswith("\n"):  # it died while answering
+            if not line.endswith("\n"):  # died while answering
                 break
             said = json.loads(line)
             if "answer" in said:
@@ -138,7 +138,7 @@ class Child:
         self.process.wait()
 
     def end(self, patience: float = 0.0) -> int:
-        """Close its input and return its exit code; kill it if that takes more than `patience`."""
+        """Close its input and return its exit code; kill it after `patience` seconds."""
         for stream in (self._requests, self._answers):
             with suppress(OSError):
                 stream.close()
@@ -149,7 +149,7 @@ class Child:
             return self.process.wait()
 
 
-PATIENCE = 1.0  # seconds that a process has to end by itself
+PATIENCE = 1.0  # seconds for a process to end by itself
 C = TypeVar("C", bound=Child)
 
 
@@ -175,7 +175,7 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lent(self) -> Iterator[C]:
-        """Lend a process, and drop it if it has died.
+        """Yield a process for exclusive use; drop it if it has died.
 
         Raises OSError if no process can be started, Ended after `end`.
         """
@@ -187,7 +187,7 @@ class Pool(Generic[C]):
                 self._take_back(child)
 
     def end(self) -> None:
-        """End all processes; kill lent processes at once."""
+        """End all processes; kill busy ones at once."""
         with self._lock:
             self._is_over = True
             idle, self._idle = self._idle, []

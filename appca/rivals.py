@@ -4,11 +4,11 @@ The mixtures (Ghahramani & Hinton 1996, Tipping 1999) are
 
     y_n | piece k ~ N(mu_k, W_k W_k' + Psi),  W_k of L columns,  Psi = sigma2 I or diagonal, shared
 
-and with common loadings (Baek, McLachlan & Flack 2010), all pieces in one space of L directions:
+With common loadings (Baek, McLachlan & Flack 2010), all pieces are in one space of L directions:
 
     mu_k = mu + A xi_k,  W_k W_k' = A Omega_k A',  A of L columns
 
-They are fitted by EM, with the piece and the scores marginalized; all sums are weighted by row.
+They are fitted by EM, with pieces and scores marginalized; all sums use row weights.
 """
 
 import warnings
@@ -47,7 +47,7 @@ def weighted_axes(Y: Array, w: Array, n_axes: int) -> tuple[Array, Array, Array]
 def first_pieces(rng: Any, Y: Array, w: Array, n_pieces: int) -> NDArray[np.intp]:
     """Return each row's piece (N,) by k-means, from centres drawn from a normal fit to the rows.
 
-    The result depends neither on the order of rows nor on whether weights or repeats encode counts.
+    The result does not depend on the order of rows, and repeated rows are equivalent to weights.
     """
     mean, values, V = weighted_axes(Y, w, max(2, n_pieces))
     spread = np.sqrt(values[: V.shape[1]])
@@ -60,7 +60,7 @@ class _Clusterwise(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any
     means_: Array  # (K, D)
     loadings_: Array  # (K, L, D)
-    _suited: Any  # a function of rows (N, D); returns the result of `_compared`
+    _suited: Any  # rows (N, D) -> the result of `_compared`
 
     def _training_rows(self, X: Any, sample_weight: Any) -> tuple[Array, Array, Any]:
         from appca.models.data_checks import row_weights
@@ -108,7 +108,7 @@ class MixtureOfFactorAnalysers(_Clusterwise):
     n_components : int
         Number L of directions of each piece, or of all pieces with common loadings.
     noise : {"isotropic", "diagonal"}
-        One noise variance, or one per feature; all pieces share it.
+        One noise variance, or one per feature, for all pieces.
     loadings : {"own", "common"}
         Whether pieces have their own directions or share the same directions.
     n_init, max_iter, tol
@@ -265,7 +265,7 @@ def _step(state: _State, Y: Array, R: Array, H: Array, V: Array, beta: Array) ->
 
 
 def _step_common(state: _State, Y: Array, R: Array, H: Array, V: Array, _beta: Array) -> _State:
-    """M step in one space: scores u = xi_k + C_k h on A, where A = W_0 and so C_0 = I."""
+    """M step with common loadings: scores u = xi_k + C_k h on A, where A = W_0 and so C_0 = I."""
     sizes = R.sum(axis=0)
     inverse = np.linalg.pinv(state.W[0])
     xi, C = state.means @ inverse.T, inverse @ state.W
@@ -293,7 +293,7 @@ class KSubspaces(_Clusterwise):
     n_pieces, n_components : int
         Number K of subspaces, and their dimension L.
     n_init, max_iter : int
-        Number of starts, of which the best is kept, and maximum number of iterations of each.
+        Number of starts (the best fit is kept), and maximum number of iterations of each.
     random_state : int, RandomState or None
 
     Attributes

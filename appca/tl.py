@@ -1,4 +1,4 @@
-"""Tools for annotated data (AnnData), by the conventions of scanpy."""
+"""Tools for annotated data (AnnData), with the conventions of scanpy."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +117,7 @@ def _add(adata: "AnnData", key: str, fit: tuple[Any, ...], *, sparse: bool) -> N
         adata.obsm[name] = csr_matrix(scores) if sparse else np.array(scores)
     for name, loadings in added["varm"].items():
         adata.varm[name] = loadings
-    if key not in added["varm"] and key in adata.varm:  # from an earlier fit
+    if key not in added["varm"] and key in adata.varm:  # of an earlier fit
         del adata.varm[key]
     adata.uns.update(added["uns"])
     for name, column in added["obs"].items():

@@ -1,4 +1,4 @@
-"""Texts for users: numbers, errors, refusals, and names of missing packages."""
+"""Texts for users: formatted numbers and error messages."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -206,8 +206,8 @@ def naming_extra() -> Iterator[None]:
         raise MissingExtraError(msg) from error
 
 
-OTHER = "free some space, or name another folder"
-ROOM = "free some space, or name another folder in APPCA_HOME"
+OTHER = "free some space, or choose another folder"
+ROOM = "free some space, or set APPCA_HOME to another folder"
 
 
 def reason(error: Exception) -> str:
@@ -217,17 +217,17 @@ def reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"“{shortened(error.args[0])}” is missing"
     if isinstance(error, RecursionError):
-        return "it is nested too deep"
+        return "it is nested too deeply"
     if isinstance(error, MemoryError):
         return "there is too little memory"
     why = error.strerror if isinstance(error, OSError) else None
-    first = str(error).partition(". ")[0]  # the rest of a parser's message is for programmers
+    first = str(error).partition(". ")[0]  # the rest of a parser's message is technical
     return shortened(why or first or "it cannot be read", 120).strip(".")
 
 
 def refused(what: str, error: OSError, remedy: str = ROOM) -> InputError:
-    """Return “The run could not be deleted: Read-only file system; check its rights.” or so."""
-    why = error.strerror or reason(error)  # no draft's name
+    """Return an error such as “The run could not be deleted: Read-only file system; …”."""
+    why = error.strerror or reason(error)  # without the name of the draft
     return InputError(f"{what}: {why}; {remedy}.")
 
 

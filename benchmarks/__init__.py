@@ -1,1 +1,1 @@
-"""Measurements that are no tests: what the README quotes, each with its command."""
+"""Benchmarks: the measurements quoted in the documentation, each with its command."""

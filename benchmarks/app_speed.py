@@ -1,20 +1,20 @@
-"""How long a person waits for the app, in Chromium with WebGL by software.
+"""Waiting times of the app, in Chromium with software WebGL.
 
 `APPCA_DATA=... python -m benchmarks.app_speed WHAT [--rows N]` writes results/WHAT.json.
 
-pages: from the start of the server on uncompiled sources and a new home until the digits are drawn
-with their images, and the same at its second start. Then MNIST at K = 10, L = 3: from a click in
-the navigation until all charts, pictures and images of a page are drawn, twice.
+pages: from the start of the server, with uncompiled sources and a new home, until the digits are
+drawn with their images; then the same for a second start. With MNIST at K = 10, L = 3: from a
+click in the navigation until all charts, pictures and images of a page are drawn, twice.
 
-slider: from a number typed beside the slider of K or L to the points of another fit, and to the
-picture in which every point of the final fit is drawn and stands still, on MNIST from K = 10,
-L = 3. Points travel for 0.3 s, or not at all if motion is reduced.
+slider: MNIST, starting at K = 10, L = 3, from a key press in the number field of K or L to the
+first points of another fit, and to the picture of the final fit with all points drawn and at rest.
+Points move for 0.3 s, or not at all if motion is reduced.
 
-opening: the digits drawn with their images in a new browser profile, and the title of an empty
-Streamlit page, by turns, from servers that have drawn both before.
+opening: alternately, the digits drawn with their images in a new browser profile, and the title of
+an empty Streamlit page; both servers have drawn these pages before.
 
-million: from `appca FILE` with a new home to the picture in a tab that was open before, for rows of
-50 numbers, three times; and the memory of all processes until the fit has replaced the preview.
+million: from `appca FILE` with a new home to the picture in an open tab, for rows of 50 numbers,
+three times; and the memory of all processes until the fit has replaced the preview.
 """
 
 import os
@@ -40,8 +40,8 @@ from benchmarks.browser import ROOT, chromium, served
 
 SOURCES = ("app.py", "appca", "pages", "sample_data", ".streamlit")
 PAGES = ("Components", "Groups", "Check", "Export", "Data", "Paper", "Explore")
-WARM_UP_MS, READING_MS, SETTLING_MS = 40_000, 3_000, 8_000  # of pages; between pages; of sliders
-FINAL_MS = 2_500  # without another picture: the last one was final
+WARM_UP_MS, READING_MS, SETTLING_MS = 40_000, 3_000, 8_000  # pages; between pages; sliders
+FINAL_MS = 2_500  # if no picture follows within this time, the last one was final
 MOVES = [("k", number) for number in (13, 7, 11, 6, 10)] + [
     ("l", number) for number in (5, 2, 4, 3)
 ]
@@ -91,7 +91,7 @@ SETTLED = """(rows) => Number(document.querySelector('.appca-explorer')?.dataset
 
 
 def main() -> None:
-    """Measure and write."""
+    """Run a benchmark and write its results."""
     measures: dict[str, Callable[[Any, Path, int], list[results.Row]]] = {
         "pages": pages,
         "slider": slider,
@@ -192,7 +192,7 @@ def slider(browser: Any, folder: Path, n: int) -> list[results.Row]:
 
 
 def opening(browser: Any, folder: Path, n: int) -> list[results.Row]:
-    """Time the first picture beside an empty page."""
+    """Time the first picture and an empty page."""
     script = folder / "empty.py"
     script.write_text('import streamlit as st\n\nst.title("Empty")\n')
     drawn = {"empty": "() => document.querySelector('h1')?.innerText === 'Empty'"}
@@ -221,7 +221,7 @@ def opening(browser: Any, folder: Path, n: int) -> list[results.Row]:
 
 
 def million(browser: Any, folder: Path, n: int) -> list[results.Row]:
-    """Time the command that opens a file of rows, each of which uses about half of six axes."""
+    """Time the command that opens a file of rows, each of which uses about three of six axes."""
     rng, path = np.random.default_rng(0), folder / "rows.npy"
     scores = rng.standard_normal((n, 6), np.float32) * (rng.random((n, 6)) < 0.5)
     noise = np.float32(0.3) * rng.standard_normal((n, 50), np.float32)
@@ -259,14 +259,14 @@ def million(browser: Any, folder: Path, n: int) -> list[results.Row]:
 
 
 def watch_memory(process: int, memory: list[float], ended: Event) -> None:
-    """Append what a process and its descendants hold, in MB, twice a second until the end.
+    """Append the memory of a process and its descendants, in MB, twice a second until `ended`.
 
-    Pages of a mapped file are left out because the system takes them back when it needs them.
+    Pages of mapped files do not count, because the system can reclaim them.
     """
     while not ended.wait(0.5):
         parents, megabytes = {}, 0.0
         for folder in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):  # it has ended
+            with suppress(OSError):  # the process has ended
                 after_name = (folder / "stat").read_text().rpartition(")")[2].split()
                 parents[int(folder.name)] = int(after_name[1])
         family = [process]

@@ -1,4 +1,4 @@
-"""A server of the app and a Chromium that draws without a graphics card."""
+"""A server of the app, and a Chromium without a graphics card."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ def chromium(*flags: str) -> Iterator[Any]:
 def served(
     home: Path | str, root: Path = ROOT, script: str = "app.py", **environment: str
 ) -> Iterator[str]:
-    """Serve a script of a checkout with a home folder; give the address when it answers."""
+    """Serve a script of a checkout with a home folder; yield its address when it responds."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{probe.getsockname()[1]}"

@@ -1,11 +1,12 @@
-"""Bytes, layout and pictures of the canvas, beside plotly.js.
+"""Size, layout time and drawing time of the canvas, compared with plotly.js.
 
 `python -m benchmarks.canvas [ROWS ...]` (default 10000 100000 1000000) writes results/canvas.json:
-planted rows with K = 10, L = 3 and one map. A first view is the buffers that a page fetches before
-its first picture: components, scores, doubt, one colouring, both layouts that open and the map.
-After a change of colours or selection, a fair sample is drawn first, 0.03 points a pixel, then all;
-both are measured. The browser draws without a graphics card at 1400 x 900; milliseconds are medians
-of frames, and of three new windows without a cache. The canvas is one script, as in the app.
+simulated rows with K = 10, L = 3, and one map. The first view consists of the buffers that a page
+fetches before its first picture: components, scores, doubt, one colouring, two layouts, the map.
+After a change of colours or selection, a random sample is drawn first, 0.03 points per pixel, then
+all points; both are measured. The browser draws without a graphics card at 1400 x 900. Times are
+medians of frames, in ms, over three new windows without a cache. As in the app, the canvas is a
+single script.
 """
 
 import functools
@@ -28,12 +29,12 @@ from benchmarks import results
 from benchmarks.browser import ROOT, chromium, served
 from benchmarks.scenes import planted, scene_from, write
 
-TIMES, STARTED_MS = 3, 2000  # until a new window has loaded its own pages
-PANELS = 12  # of plotly.js
+TIMES, STARTED_MS = 3, 2000  # until a new window has loaded
+PANELS = 12  # in plotly.js
 SETTLED = "() => document.querySelector('.appca-explorer')?.dataset.settled === 'yes'"
 FETCHED = ".fetched[data-names]"
 SIZES = (10_000, 100_000, 1_000_000)
-BOUNDS: dict[str, dict[int, float]] = {  # column of results -> the most at a number of rows
+BOUNDS: dict[str, dict[int, float]] = {  # column of results -> number of rows -> upper bound
     "first_view_bytes_a_row": {100_000: 20, 1_000_000: 20},
     "layouts_s": {10_000: 0.15, 100_000: 1, 1_000_000: 6},
     "picture_ms": {10_000: 1000, 1_000_000: 1500},
@@ -57,7 +58,7 @@ class _Files(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def page_of_scene(folder: Path) -> Iterator[str]:
-    """Serve the scene in folder/scenes/one; give the address of the page that shows it."""
+    """Serve the scene in folder/scenes/one; yield the address of a page that shows it."""
     scripts = folder / "appca" / "canvas" / "js"
     shutil.copytree(ROOT / "appca" / "canvas" / "js", scripts)
     bundle = closed_bundle(ROOT / "appca" / "canvas" / "js" / "mount.js")
@@ -75,7 +76,7 @@ def page_of_scene(folder: Path) -> Iterator[str]:
 
 
 def packed(n: int, folder: Path) -> results.Row:
-    """Write a scene; return the bytes a row of its first view and the time to lay it out."""
+    """Write a scene; return the bytes per row of its first view, and the layout time."""
     fitted, dataset = planted(n)
     scene, usage, seconds = scene_from(fitted, dataset), usage_of(fitted, pictured=True), []
     for _ in range(TIMES):
@@ -106,7 +107,7 @@ def drawn(browser: Any, address: str) -> results.Row:
 
 
 def drawn_by_plotly(browser: Any, n: int) -> results.Row:
-    """Measure as many points in panels of plotly.js."""
+    """Measure the same number of points in panels of plotly.js."""
     import plotly
 
     script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
@@ -120,7 +121,7 @@ def drawn_by_plotly(browser: Any, n: int) -> results.Row:
 
 
 def fetched(browser: Any, address: str) -> results.Row:
-    """Measure how long all parts of a scene take to the browser, and what a reload transfers."""
+    """Measure the transfer of all parts of a scene to the browser, and of a reload."""
     page, visits = browser.new_page(), []
     page.goto(address)
     for _ in range(2):
@@ -136,7 +137,7 @@ def fetched(browser: Any, address: str) -> results.Row:
 
 
 def main() -> None:
-    """Print each measurement beside its bound and write all."""
+    """Print each measurement with its bound, and write all."""
     parser = results.arguments(__doc__)
     parser.add_argument("rows", nargs="*", type=int, default=SIZES)
     options = parser.parse_args()

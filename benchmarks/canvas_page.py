@@ -1,4 +1,4 @@
-"""A page that fetches a scene as the canvas does, and says what came; query parameter n: rows."""
+"""A page that fetches a scene like the canvas and shows the sizes; query parameter n: rows."""
 
 import streamlit as st
 
@@ -40,7 +40,7 @@ def _made(n: int):
 
 
 def main() -> None:
-    """Draw the page."""
+    """Show the page."""
     probe = st.components.v2.component(
         "canvas_page", js=JS, html="<div class='fetched'></div>", isolate_styles=False
     )

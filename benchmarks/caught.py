@@ -1,18 +1,18 @@
-"""Which changes of `benchmarks.mutants` the default suite of tests notices: its yardstick.
+"""Mutation tests: the changes of `benchmarks.mutants` that the default test suite detects.
 
-Each change is made in a worktree of COMMIT that has an environment of its own. The tests of the
-default run that can see it then run there until one fails: those that ran the line, the most
-specific first, then those of the mirrored file; where coverage sees nothing (imports, compiled
-kernels, child processes, scripts), those of the file, its users or its folder.
+Each change is made in a worktree of COMMIT with its own environment. Then the tests that may
+detect the change run there until one fails: tests that executed the line, the most specific first,
+followed by tests of the mirrored file. If coverage cannot record the line (imports, compiled
+kernels, child processes, scripts), the tests of the file, of its users or of its folder run.
 
     cd TREE && .venv/bin/python -m pytest --cov=appca --cov-context=test --cov-report=
     python -m benchmarks.caught TREE [TREE ...] --coverage TREE/.coverage
 
-A tree is busy with one change at a time. results/mutants.json keeps what is known: a second call
-goes on from there, also with more tests (--most). Tests that read sources count as no catch. In
-the end all tests that caught something run on the plain code; what one of them caught that fails
-there, too, is tried again without it by the next call. The suite of 5ab2795c noticed 127 of its
-200 mutants and 53 of the 60 faults, with at most 40 tests of a mutant.
+Each tree tests one change at a time. results/mutants.json stores the results; a second call resumes
+from there, also with more tests (--most). Tests that read sources do not count. Finally, all tests
+that detected a change run on the unchanged code; if one fails there, the next call repeats its
+changes without it. The suite of 5ab2795c detected 127 of its 200 mutants and 53 of the 60 faults,
+with at most 40 tests per mutant.
 """
 
 import argparse
@@ -39,15 +39,15 @@ from benchmarks.results import facts
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "mutants.json"
-FIRST, LIMIT_S, ALONE_S = 12, 240, 120  # tests of the first call; seconds of a change, of a test
-NOTHING_COLLECTED = 5  # how pytest ends then
+FIRST, LIMIT_S, ALONE_S = 12, 240, 120  # tests in the first call; seconds per change, test
+NOTHING_COLLECTED = 5  # exit status of pytest
 READING_SOURCES = re.compile(r"tests/(test_(layers|packaging|mathematics)\.py|docs/)")
 HOUR_S = 3600
 OF_SCRIPTS = ["tests/canvas", "tests/browser"]
 
 
 class Suite:
-    """What each test of the default run executes."""
+    """The lines that each test of the default run executes."""
 
     def __init__(self, coverage: Path, tree: Path) -> None:
         self.data, self.root, self.tree = CoverageData(str(coverage)), coverage.parent, tree
@@ -56,17 +56,17 @@ class Suite:
             path.relative_to(tree).as_posix(): path.read_text(encoding="utf-8")
             for path in sorted((tree / "appca").rglob("*.py"))
         }
-        self.size: Counter[str] = Counter()  # lines that a test runs
+        self.size: Counter[str] = Counter()  # number of lines per test
         for ran in (self.ran(file).values() for file in self.files):
             self.size.update(test for tests in ran for test in tests)
 
     def ran(self, file: str) -> dict[int, set[str]]:
-        """Return which tests ran each line of a file."""
+        """Return the tests that ran each line of a file."""
         ran = self.data.contexts_by_lineno(str(self.root / file))
         return {line: {one.rpartition("|")[0] for one in tests} for line, tests in ran.items()}
 
     def seeing(self, change: Change) -> list[str]:
-        """Return the tests that can see a change, and files of tests, in the order to run them."""
+        """Return the tests, and files of tests, that may detect a change, in the order to run."""
         if change.file.endswith(".js"):
             return OF_SCRIPTS
         ran, path = self.ran(change.file), Path(change.file)
@@ -78,7 +78,7 @@ class Suite:
             found |= self.using({change.file})
         folder = Path("tests", *path.parent.parts[1:])
         near = [folder / f"test_{path.stem}.py"]
-        if not found - {""}:  # it may run in processes of their own
+        if not found - {""}:  # the line may run in child processes
             found = every
             near += [next(one for one in (folder, *folder.parents) if (self.tree / one).exists())]
         found = {test for test in found if test and not READING_SOURCES.match(test)}
@@ -86,11 +86,11 @@ class Suite:
         cases: dict[str, list[str]] = {}
         for test in sorted(found, key=lambda test: (self.size[test], test)):
             cases.setdefault(test.partition("[")[0], []).append(test)
-        turns = chain.from_iterable(zip_longest(*cases.values()))  # a case of each test, another...
+        turns = chain.from_iterable(zip_longest(*cases.values()))  # one case per test, then more
         return [*filter(None, turns), *beside]
 
     def using(self, kernels: set[str]) -> set[str]:
-        """Return the tests that ran a line that names a function of compiled modules."""
+        """Return the tests that ran a line with the name of a compiled function."""
         sources = [self.files[file] for file in kernels]
         names = "|".join(name for text in sources for name in re.findall(r"^def (\w+)", text, re.M))
         found, more = set[str](), set(kernels)
@@ -107,7 +107,7 @@ class Suite:
 
 
 class Worker:
-    """A tree, and the process that runs tests in it."""
+    """A tree, and a process that runs its tests."""
 
     def __init__(self, tree: Path, suite: Suite, most: int, without: list[str]) -> None:
         self.tree, self.suite, self.most, self.without = tree, suite, most, without
@@ -116,7 +116,7 @@ class Worker:
         self.process = subprocess.Popen(command, cwd=tree, stdin=pipe, stdout=pipe, text=True)
 
     def run(self, tests: Sequence[str], seconds: float, cache: str = "") -> Row:
-        """Run tests until one fails or the time is over; see `forked_tests`."""
+        """Run tests until one fails or the time is up; see `forked_tests`."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         asked = json.dumps([tests, self.without, seconds, cache])
@@ -128,7 +128,7 @@ class Worker:
         return found
 
     def tried(self, change: Change, before: int) -> Row:
-        """Make a change, run tests behind those of `before`, and return what came of it."""
+        """Make a change, run the tests after the first `before`, and return the result."""
         path, began = self.tree / change.file, time.monotonic()
         every = self.suite.seeing(change)
         files = [test for test in every if "::" not in test]
@@ -136,7 +136,7 @@ class Worker:
         wanted = [*tests[before : self.most], *(files if not before else [])]
         source, stat = path.read_bytes(), path.stat()
         path.write_bytes(source[: change.start] + change.new + source[change.end :])
-        stamp = 10**9 + zlib.crc32(path.read_bytes()) % 10**8  # by which bytecode is told apart
+        stamp = 10**9 + zlib.crc32(path.read_bytes()) % 10**8  # identifies bytecode
         os.utime(path, (stamp, stamp))
         try:
             found = self.until_caught(wanted, path.stem.endswith("_kernels"))
@@ -150,11 +150,11 @@ class Worker:
         return {key: value for key, value in found.items() if key != "stuck"} | sizes
 
     def until_caught(self, tests: Sequence[str], compiled: bool) -> Row:
-        """Run tests of a change; "stuck" is one that does not end, "over" that the time was."""
+        """Run the tests of a change; "stuck" is a test that does not end, "over" a lack of time."""
         told: Row = {"caught_by": None, "stuck": "", "ran": 0}
         end = time.monotonic() + LIMIT_S
         with tempfile.TemporaryDirectory() as folder:
-            cache = folder if compiled else ""  # else callers would keep the code of a callee
+            cache = folder if compiled else ""  # callers contain compiled code of a callee
             for some in filter(None, (tests[:FIRST], tests[FIRST:])):
                 found = self.run(some, max(end - time.monotonic(), 1.0), cache)
                 told["ran"] += len(found["ran"])
@@ -165,7 +165,7 @@ class Worker:
         return told
 
     def looked_into(self, last: Sequence[str], cache: str) -> Row:
-        """Run the test alone at which the time was over, if there is one."""
+        """Run the test alone that was running when the time was up, if any."""
         nothing: Row = {"failed": [], "over": False}
         again = self.run(last, ALONE_S, cache) if last else nothing
         stuck = last[0] if again["over"] else ""
@@ -173,7 +173,7 @@ class Worker:
 
 
 def described(tree: Path, change: Change) -> Row:
-    """Return what tells a change in the record."""
+    """Return the description of a change in the record."""
     source = (tree / change.file).read_bytes()
     about = {"file": change.file, "function": place(source, change.lines[0])[0]}
     line = source[: change.start].count(b"\n") + 1
@@ -187,7 +187,7 @@ def described(tree: Path, change: Change) -> Row:
 
 
 def write(rows: Sequence[Row], unsound: Sequence[str]) -> None:
-    """Write the record, a line for each change."""
+    """Write the record, one line per change."""
     about = facts() | {"commit": COMMIT, "seed": SEED, "limit_s": LIMIT_S}
     about |= {"failing_unchanged": unsound}
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
@@ -196,7 +196,7 @@ def write(rows: Sequence[Row], unsound: Sequence[str]) -> None:
 
 
 def resumed(rows: list[Row], most: int) -> list[str]:
-    """Take over what is known of changes; return tests that fail without a change, too."""
+    """Restore the known results in `rows`; return the tests that also fail without a change."""
     if not RESULTS.exists():
         return []
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))
@@ -210,7 +210,7 @@ def resumed(rows: list[Row], most: int) -> list[str]:
 
 
 def failing(worker: Worker, tests: Sequence[str]) -> list[str]:
-    """Return the tests that fail on the plain code."""
+    """Return the tests that fail on the unchanged code."""
     failed, left = list[str](), list(tests)
     while left:
         found = worker.run(left, HOUR_S)
@@ -220,12 +220,12 @@ def failing(worker: Worker, tests: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    """Try what has no result yet, then run all tests that caught something on the plain code."""
+    """Test changes without a result, then run the tests that detected any on the unchanged code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("trees", type=Path, nargs="+", help=f"worktrees of {COMMIT}")
-    text = "what the default run in a tree has executed"
+    text = "coverage data of the default run in a tree"
     parser.add_argument("--coverage", type=Path, required=True, help=text)
-    parser.add_argument("--most", type=int, default=150, help="tests of a change")
+    parser.add_argument("--most", type=int, default=150, help="maximum number of tests per change")
     asked = parser.parse_args()
     trees: list[Path] = [tree.absolute() for tree in asked.trees]
     suite = Suite(asked.coverage.absolute(), trees[0])

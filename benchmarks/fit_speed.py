@@ -1,12 +1,12 @@
-"""CPU time of default fits beside PCA and dictionary learning, and of other long computations.
+"""CPU time of default fits, compared with PCA and dictionary learning, and of long computations.
 
 `APPCA_DATA=... python -m benchmarks.fit_speed` writes results/speed.json and results/solids.json.
-Each comparison has a process of its own, in which the models alternate after a fit that loads
-libraries and compiled code. Results are medians of three rounds and of the ratios within a round,
-with one BLAS thread; with two, the wall time is a result, too, because the CPU time includes
-threads that spin while they wait. Pictures are digits, the solids of `sample_data` at random
-angles, places and lights, and patches of two photographs, measured with the processor's own BLAS
-kernels and with Haswell's.
+Each comparison runs in a new process, in which the models alternate after a first fit that loads
+libraries and compiled code. Results are medians over three rounds, and medians of the ratios within
+a round, with one BLAS thread. With two threads, wall time is also recorded, because CPU time
+includes threads that spin while they wait. Images are digits, the solids of `sample_data` with
+random angles, positions and lights, and patches of two photographs, measured with BLAS kernels for
+this processor and for Haswell.
 """
 
 import ctypes
@@ -45,8 +45,8 @@ KERNELS: dict[str, dict[str, str]] = {
     "the processor's own": {},
     "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
 }
-DESCRIBED = 100  # rows described, of 2,500
-SIDE, RAYS, ANGLES, FARTHEST = 28, 3, 40, 9  # pixels, rays along one, views a solid, rays moved
+DESCRIBED = 100  # number of rows described, of 2,500
+SIDE, RAYS, ANGLES, FARTHEST = 28, 3, 40, 9  # pixels, rays per side; views, largest shift
 SAMPLE_DATA = Path(__file__).resolve().parents[1] / "sample_data"
 
 
@@ -66,7 +66,7 @@ def solids(n: int) -> np.ndarray:
         sys.path.remove(str(SAMPLE_DATA))
     rng, side = np.random.default_rng(0), SIDE * RAYS
     origins, directions = render._rays(side)
-    views = []  # of each solid at each angle: unit normals, 0 where a ray meets nothing, and albedo
+    views = []  # per solid and angle: unit normals, 0 for the background, and albedo
     for solid in shapes.SOLIDS.values():
         for _ in range(ANGLES):
             table = render.rotation(2, rng.uniform(0.0, 360.0))
@@ -109,7 +109,7 @@ def odd_digits() -> np.ndarray:
 
 
 def planted() -> np.ndarray:
-    """Draw 1,080 rows of 77 features with 12 directions, 6 a row."""
+    """Draw 1,080 rows of 77 features with 12 directions, 6 per row."""
     rng = np.random.default_rng(0)
     W = np.linalg.qr(rng.standard_normal((77, 12)))[0]
     Z = rng.random((1080, 12)).argsort(axis=1) < 6
@@ -117,14 +117,14 @@ def planted() -> np.ndarray:
 
 
 def small_digits() -> np.ndarray:
-    """Return 1,080 digits of 8 x 8 pixels without the pixels that are constant."""
+    """Return 1,080 digits of 8 x 8 pixels without constant pixels."""
     X = mnist(1080).reshape(1080, 28, 28)[:, 2:26, 2:26]
     X = X.reshape(1080, 8, 3, 8, 3).mean(axis=(2, 4)).reshape(1080, 64)
     return X[:, X.std(axis=0) > 0.0]
 
 
 def first(X: np.ndarray, name: str, seed: int = 0, **more: Any) -> tuple[float, float]:
-    """CPU and wall time of a fit, with the imports that it needs if it is a process's first."""
+    """Return CPU and wall time of a fit, with its imports if it is the first of a process."""
     began = time.process_time(), time.perf_counter()
     module, model, settings = MODELS[name]
     settings = {"n_components": 10, "random_state": seed, **settings, **more}
@@ -133,14 +133,14 @@ def first(X: np.ndarray, name: str, seed: int = 0, **more: Any) -> tuple[float, 
 
 
 def alternating(X: np.ndarray, *names: str) -> list[list[tuple[float, float]]]:
-    """Time fits of models in turn, (rounds, models, 2), after a fit of each to fewer rows."""
+    """Time alternating fits of models, (rounds, models, 2), after a fit of each to fewer rows."""
     for name in names:
         first(X[:WARM_UP_ROWS].copy(), name)
     return [[first(X, name, seed) for name in names] for seed in range(ROUNDS)]
 
 
 def parts(X: np.ndarray) -> dict[str, float]:
-    """Share of a default fit's CPU time in its stages."""
+    """Return the shares of a default fit's CPU time in its stages."""
     first(X[:WARM_UP_ROWS].copy(), "default")
     spent: dict[str, float] = {}
     began = last = time.process_time()
@@ -158,9 +158,9 @@ def parts(X: np.ndarray) -> dict[str, float]:
 
 
 def peak(X: np.ndarray) -> float:
-    """Peak memory of a process's first fit of all rows, the rows included, over their size."""
+    """Return the peak memory of a process's first fit, with its rows, relative to their size."""
 
-    def memory(field: str) -> int:  # now (VmRSS) or at most (VmHWM), in bytes; Linux only
+    def memory(field: str) -> int:  # current (VmRSS) or peak (VmHWM), in bytes; Linux only
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
@@ -173,7 +173,7 @@ def peak(X: np.ndarray) -> float:
 
 
 def described(X: np.ndarray) -> float:
-    """CPU time to describe all rows by aFA, whose supports are too many to enumerate."""
+    """Return the CPU time to describe all rows by aFA with too many supports to enumerate."""
     from appca import AdaptiveFactorAnalysis
 
     model = AdaptiveFactorAnalysis(100, 50, random_state=0, max_iter=20).fit(X)
@@ -184,7 +184,7 @@ def described(X: np.ndarray) -> float:
 
 
 def alone(measure: Callable[..., Any], X: np.ndarray, *names: str, **environment: str) -> Any:
-    """Return what a measure finds in a process of its own, with one BLAS thread by default."""
+    """Return the result of a function in a new process, with one BLAS thread by default."""
     libraries = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     limits = dict.fromkeys(libraries, environment.pop("threads", "1"))
     with tempfile.NamedTemporaryFile(suffix=".npy") as file:
@@ -196,7 +196,7 @@ def alone(measure: Callable[..., Any], X: np.ndarray, *names: str, **environment
 
 
 def versus(what: str, asked: str, X: np.ndarray, rival: str, *, above: bool) -> list[results.Row]:
-    """Compare default fits with a rival's; the ratio has the rival `above` or below."""
+    """Compare default fits with a rival, whose time is `above` or below in the ratio."""
     rows: list[results.Row] = []
     for threads, clocks in (("1", [""]), ("2", [", two BLAS threads", ", by the clock"])):
         times = np.array(alone(alternating, X, "default", rival, threads=threads))
@@ -211,7 +211,7 @@ def versus(what: str, asked: str, X: np.ndarray, rival: str, *, above: bool) -> 
 
 
 def firsts(X: np.ndarray, **environment: str) -> np.ndarray:
-    """CPU time of the first default fits and PCAs of processes, (2, rounds)."""
+    """Return the CPU times of first default fits and first PCAs in new processes, (2, rounds)."""
     pairs = [
         [alone(first, X, name, **environment)[0] for name in ("default", "PCA")]
         for _ in range(ROUNDS)
@@ -220,7 +220,7 @@ def firsts(X: np.ndarray, **environment: str) -> np.ndarray:
 
 
 def beside_pca(data: str, X: np.ndarray) -> list[results.Row]:
-    """Compare PCA, default fits, A + B and A + B + C with each kind of BLAS kernels."""
+    """Compare PCA, default fits, A + B and A + B + C for both kinds of BLAS kernels."""
     rows: list[results.Row] = []
     for kernels, environment in KERNELS.items():
         names = ("PCA", "default", "A + B", "A + B + C")
@@ -239,7 +239,7 @@ def beside_pca(data: str, X: np.ndarray) -> list[results.Row]:
 def main() -> None:
     """Measure all."""
     if sys.argv[1:2] == ["--measure"]:
-        warnings.simplefilter("ignore")  # of fits cut short
+        warnings.simplefilter("ignore")  # fits that stop early
         name, file, *models = sys.argv[2:]
         measure = next(
             m for m in (first, alternating, parts, peak, described) if m.__name__ == name
@@ -249,7 +249,7 @@ def main() -> None:
     parser = results.arguments(__doc__)
     parser.add_argument("--rows", type=int, default=60_000)
     options = parser.parse_args()
-    threadpool_limits(1)  # as in the processes, for the record
+    threadpool_limits(1)  # as in the child processes, for the recorded facts
     many = mnist(options.rows)
     rows = [*beside_pca("MNIST", many), *beside_pca("solids", solids(options.rows))]
     rows += beside_pca("patches", patches(options.rows))

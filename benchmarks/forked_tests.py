@@ -1,9 +1,9 @@
-"""Run tests of a tree again and again, with what they import from elsewhere loaded once.
+"""Run tests of a tree repeatedly, after importing third-party packages once.
 
-`benchmarks.caught` runs this file by the Python of the tree. A line of standard input is a JSON
-list: node ids of tests or files of them, node ids to leave out, seconds, and a folder for compiled
-code in place of the usual one, or nothing. The answer is an object: the tests that "ran", those
-that "failed" (at most one), whether it is "over" time, and the "status" of pytest.
+`benchmarks.caught` runs this file with the Python of the tree. Each line of standard input is a
+JSON list: node ids of tests or test files, node ids to omit, seconds, and a folder for compiled
+code (empty for the default). The answer is an object: the tests that "ran", those that "failed" (at
+most one), whether the time is "over", and the "status" of pytest.
 """
 
 import json
@@ -29,24 +29,24 @@ LOADED = (
 
 
 class Told:
-    """A plugin of pytest that keeps tests in the order asked for, and notes how they end."""
+    """A pytest plugin that orders tests as requested and records their results."""
 
     def __init__(self, order: list[str], without: list[str], notes: IO[str]) -> None:
         self.order, self.without, self.notes = order, without, notes
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Leave some out and sort the others, those of a file together; after the tests' own."""
+        """Omit some tests and sort the others by file; runs after the hook in tests/conftest.py."""
         places = {test.partition("::")[0]: -i for i, test in enumerate(reversed(self.order))}
         each = {item.nodeid: item for item in items if item.nodeid not in self.without}
         files = {name: name.partition("::")[0] for name in each}
         items[:] = sorted(each.values(), key=lambda item: places.get(files[item.nodeid], 1))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Note that a test begins."""
+        """Record the start of a test."""
         print("ran", nodeid, file=self.notes, flush=True)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Note a test that fails."""
+        """Record a failure."""
         if report.failed:
             print("failed", report.nodeid, file=self.notes, flush=True)
 
@@ -62,13 +62,13 @@ def run(tests: list[str], without: list[str], cache: str, notes: Path) -> int:
     for file in range(3):
         os.dup2(nothing, file)
     options = ["-qx", "-n0", "-pno:cacheprovider", f"--basetemp={notes.with_suffix('')}"]
-    options.append("-Wignore::pytest.PytestAssertRewriteWarning")  # of what is loaded already
+    options.append("-Wignore::pytest.PytestAssertRewriteWarning")  # already loaded modules
     with notes.open("w", encoding="utf-8") as told:
         return int(pytest.main([*options, *tests], [Told(tests, without, told)]))
 
 
 def main(tree: Path) -> None:
-    """Answer lines, each from a copy of this process."""
+    """Answer each line in a fork of this process."""
     for name in LOADED:
         import_module(name)
     sys.path.insert(0, str(tree))
@@ -82,7 +82,7 @@ def main(tree: Path) -> None:
             time.sleep(0.05)
             if time.monotonic() > end:
                 os.killpg(pid, signal.SIGKILL)
-        with suppress(ProcessLookupError):  # what the tests have left running
+        with suppress(ProcessLookupError):  # ends remaining children of the tests
             os.killpg(pid, signal.SIGKILL)
         noted = [each.split(" ", 1) for each in notes.read_text(encoding="utf-8").splitlines()]
         shutil.rmtree(notes.with_suffix(""), ignore_errors=True)

@@ -1,9 +1,9 @@
-"""Errors on masked cells of adaptive PPCA, PPCA, column means and scikit-learn's imputers.
+"""Errors on masked cells: adaptive PPCA, PPCA, column means and scikit-learn's imputers.
 
-`APPCA_DATA=... python -m benchmarks.missing [NAME ...] [--seeds 5]` writes results/missing.json. A
-tenth and three tenths of the cells are masked at random; the root mean squared error on them is in
-units of the preprocessing that the app suggests, learned without them. "beaten" counts the seeds in
-which adaptive PPCA is better. The imputers run where there are at most 64 columns.
+`APPCA_DATA=... python -m benchmarks.missing [NAME ...] [--seeds 5]` writes results/missing.json.
+10% and 30% of the cells are masked at random. The root mean squared error on masked cells is in
+units of the preprocessing that the app suggests, learned without these cells. "beaten" counts the
+seeds for which adaptive PPCA is better. scikit-learn's imputers run for at most 64 columns.
 """
 
 import time
@@ -27,7 +27,7 @@ MNIST_ROWS, SHARES, MOST_COLUMNS = 2000, (0.1, 0.3), 64
 
 
 def main() -> None:
-    """Print and write a row for each data set, share and method."""
+    """Print and write one row per data set, share and method."""
     parser = results.arguments(__doc__)
     parser.add_argument("names", nargs="*", default=list(CASES), help="data sets, all by default")
     parser.add_argument("--seeds", type=int, default=5)
@@ -55,7 +55,7 @@ def main() -> None:
 def masked_errors(
     dataset: Dataset, sizes: tuple[int, int], share: float, seeds: int
 ) -> dict[str, np.ndarray]:
-    """Return each method's root mean squared error for every seed."""
+    """Return the root mean squared errors of each method, one per seed."""
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer, KNNImputer
 
@@ -70,7 +70,7 @@ def masked_errors(
         if Y.shape[1] <= MOST_COLUMNS:
             fills["10 nearest rows"] = KNNImputer(n_neighbors=10).fit_transform(Y)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # ten rounds do not always converge
+                warnings.simplefilter("ignore")  # ten iterations do not always converge
                 fills["ridge, iterated"] = IterativeImputer(random_state=0).fit_transform(Y)
         for method, filled in fills.items():
             error = float(np.sqrt(np.square(filled[hidden] - truth).mean()))

@@ -1,9 +1,9 @@
-"""Changes of the code that tests ought to notice: 200 mutants, and faults described in words.
+"""Changes of the code that tests should detect: 200 mutants, and 60 described faults.
 
-A seed picks the mutants from the syntax trees of all parts of the package: a part after the other,
-a kind of change, then one of this kind, at most one in a function. Docstrings, annotations, code
-for type checkers and one-line constructors stay. The faults are those of faults.toml.
-`benchmarks.caught` makes the changes and says which of them the tests notice.
+Mutants are drawn with a fixed seed from the syntax trees of the package: for each part in turn, a
+kind of change, then a change of this kind, at most one per function. Docstrings, annotations, code
+for type checkers and one-line constructors are not changed. The faults are in faults.toml.
+`benchmarks.caught` makes the changes and records which ones the tests detect.
 """
 
 import ast
@@ -36,14 +36,14 @@ Row = dict[str, Any]
 
 
 class Change(NamedTuple):
-    """Bytes of a file to be replaced."""
+    """A replacement of some bytes of a file."""
 
     file: str
     start: int
     end: int
     new: bytes
-    lines: tuple[int, int]  # that the tests which can see it run one of
-    kind: str  # of a fault its part
+    lines: tuple[int, int]  # first and last line; tests that may detect the change run one of them
+    kind: str  # for a fault, its part
     words: str = ""
 
 
@@ -51,14 +51,14 @@ Edit = tuple[int, int, bytes, str]  # first byte, end, replacement, kind
 
 
 class Source:
-    """The text of a module, and the mutants of its nodes."""
+    """The text of a module, with the mutants of its nodes."""
 
     def __init__(self, text: bytes) -> None:
         lengths = map(len, text.splitlines(keepends=True))
         self.text, self.starts = text, [0, *accumulate(lengths)]
 
     def span(self, node: Any) -> tuple[int, int]:
-        """Return the first byte of a node, and that behind it."""
+        """Return the start and the end of a node in bytes."""
         first, last = self.starts[node.lineno - 1], self.starts[node.end_lineno - 1]
         return first + node.col_offset, last + node.end_col_offset
 
@@ -74,7 +74,7 @@ class Source:
         return first + found.start(), first + found.end(), new, kind
 
     def operators(self, node: ast.AST) -> Iterator[Edit]:
-        """Yield a bound off by one, a wrong sign, and for or, `not` left out."""
+        """Yield bounds off by one, wrong signs, `and` in place of `or`, and a missing `not`."""
         match node:
             case ast.Compare(ops=[op], comparators=[right]) if type(op) in OFF_BY_ONE:
                 yield self.between(node.left, right, OFF_BY_ONE[type(op)], "bound")
@@ -87,7 +87,7 @@ class Source:
                 yield *self.span(node), b"(" + self.of(node.operand) + b")", "not dropped"
 
     def values(self, node: ast.AST) -> Iterator[Edit]:
-        """Yield another constant, nothing returned, a branch negated, other arguments."""
+        """Yield changed constants, returns of None, negated branches, and changed arguments."""
         match node:
             case ast.Constant(value=bool(value)):
                 yield *self.span(node), str(not value).encode(), "constant"
@@ -105,13 +105,13 @@ class Source:
 
 
 def of_text(*parts: ast.expr) -> bool:
-    """Whether a sum is of texts or lists, which have no difference."""
+    """Whether a sum may be of texts or lists, which cannot be subtracted."""
     listed = (ast.JoinedStr, ast.List, ast.Tuple)
     return any(isinstance(getattr(p, "value", None), str) or isinstance(p, listed) for p in parts)
 
 
 def starred(*nodes: ast.expr) -> bool:
-    """Whether an argument is several."""
+    """Whether an argument is starred."""
     return any(isinstance(node, ast.Starred) for node in nodes)
 
 
@@ -119,7 +119,7 @@ def mutants_of(file: str, text: bytes) -> Iterator[Change]:
     """Yield every mutant of a module."""
     source = Source(text)
     for node, statement in walk(ast.parse(text), None):
-        body = getattr(statement, "body", None)  # of a compound statement, only its head
+        body = getattr(statement, "body", None)  # for a compound statement, only its header
         last = body[0].lineno - 1 if isinstance(body, list) else statement.end_lineno
         lines = statement.lineno, max(statement.lineno, last)
         for start, end, new, kind in (*source.operators(node), *source.values(node)):
@@ -127,7 +127,7 @@ def mutants_of(file: str, text: bytes) -> Iterator[Change]:
 
 
 def walk(node: ast.AST, statement: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield nodes that may be changed, each with its statement."""
+    """Yield the nodes that may be changed, with their statements."""
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or name in {"annotation", "returns"}:
@@ -142,11 +142,11 @@ def walk(node: ast.AST, statement: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def place(text: bytes, line: int) -> tuple[str, bool]:
-    """Return the name of the function at a line, and whether it runs only with a call of it."""
+    """Return the function at a line, and whether the line runs only when it is called."""
     name, called = "", False
     if text.startswith(b"/*"):  # a script
         return name, called
-    for node in ast.walk(ast.parse(text)):  # from the outside to the inside
+    for node in ast.walk(ast.parse(text)):  # outer nodes first
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             continue
         if node.lineno <= line <= (node.end_lineno or 0):
@@ -156,12 +156,12 @@ def place(text: bytes, line: int) -> tuple[str, bool]:
 
 
 def part_of(file: str) -> str:
-    """Return the part that a file of the package belongs to, or nothing."""
+    """Return the part of the package that contains a file, or an empty text."""
     return next((part for part, names in PARTS.items() if file.split("/")[1] in names), "")
 
 
 def mutants(tree: Path) -> list[Change]:
-    """Return the mutants of a tree in their order."""
+    """Return the mutants of a tree in a fixed order."""
     rng = random.Random(SEED)
     pools: dict[str, dict[str, list[Change]]] = {part: {} for part in PARTS}
     for path in sorted((tree / "appca").rglob("*.py")):
@@ -178,7 +178,7 @@ def mutants(tree: Path) -> list[Change]:
 
 
 def faults(tree: Path) -> list[Change]:
-    """Return the faults that are described in words."""
+    """Return the described faults."""
     described, found = Path(__file__).with_name("faults.toml"), []
     for fault in tomllib.loads(described.read_text(encoding="utf-8"))["fault"]:
         text, old = (tree / fault["file"]).read_bytes(), fault["old"].encode()

@@ -1,6 +1,6 @@
-"""Files of results: measured rows with the machine and the versions that they hold for.
+"""Files of results: measurements, with the machine and the versions.
 
-Every benchmark writes `results/NAME.json` beside this file, an object of "about" and "rows".
+Every benchmark writes `results/NAME.json` next to this file, an object with "about" and "rows".
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.linalg  # noqa: F401  # SciPy has a BLAS of its own, to be seen among the facts
+import scipy.linalg  # noqa: F401  # loads SciPy's BLAS, which `facts` reports
 from threadpoolctl import threadpool_info
 
 from appca import __version__
@@ -25,14 +25,14 @@ Row = dict[str, Any]
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:
-    """Return a parser of the option that all benchmarks share, described by a docstring."""
+    """Return a parser with the option of all benchmarks, described by a docstring."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder to write to")
     return parser
 
 
 def write(folder: Path, name: str, rows: Sequence[Row]) -> None:
-    """Write rows as NAME.json with the current facts; NumPy's numbers become those of JSON."""
+    """Write rows as NAME.json with the current facts."""
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"about": facts(), "rows": rows}, indent=1, default=lambda one: one.tolist())
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Adaptive PPCA beside mixtures, k-subspaces and scikit-learn: directions, errors, recovery.
+"""Adaptive PPCA compared with mixtures, k-subspaces and scikit-learn's methods.
 
 `APPCA_DATA=... python -m benchmarks.rivals [--data wine,digits] [--only PREFIX]` writes
-results/rivals.json. Every method has one BLAS thread, three starts, the same at most 2,500 rows,
-and the same fifth of them held out. Data and methods that are not measured keep their rows.
+results/rivals.json. Every method has one BLAS thread, three starts, the same rows (at most 2,500)
+and the same held-out fifth of them. Results of other data and methods stay in the file.
 """
 
 import json
@@ -49,22 +49,22 @@ SETS: dict[str, tuple[dict[str, Any], int, int]] = {  # name -> keywords of the 
     "recording": ({}, 10, 3),
 }
 STARTS, NEIGHBOURS, MOST_ROWS = 3, 15, 2_500
-PIECES = (0.25, 0.5, 0.75, 1, 1.5, 2, 3)  # times K, to reach the error of adaptive PPCA
-LEAST_NOISE = 1e-3  # of the mean noise of features, below which a density has no bound
+PIECES = (0.25, 0.5, 0.75, 1, 1.5, 2, 3)  # multiples of K, to reach the error of adaptive PPCA
+LEAST_NOISE = 1e-3  # relative to the mean noise of features; with less, a density is unbounded
 
 
 class Method(NamedTuple):
-    """A method by its name, made for a seed."""
+    """A method, which is created for a seed."""
 
     name: str
-    make: Callable[..., Any]  # of the keyword random_state
-    axes: int  # distinct directions that a person has to learn
-    used: int  # of these by one row
+    make: Callable[..., Any]  # with the keyword random_state
+    axes: int  # number of distinct directions
+    used: int  # number of directions that a row uses
     starts: int = STARTS
 
 
 class _Dictionary(MiniBatchDictionaryLearning):  # type: ignore[misc]
-    """Dictionary learning of rows about their mean."""
+    """Dictionary learning of centred rows."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
         self.mean_ = X.mean(axis=0)
@@ -78,7 +78,7 @@ class _Dictionary(MiniBatchDictionaryLearning):  # type: ignore[misc]
 
 
 class _ICA(FastICA):  # type: ignore[misc]
-    """Independent components of principal scores: whitening needs a first feature that varies."""
+    """Independent components of principal scores; whitening needs a varying first feature."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
         self.pca_ = PCA(self.n_components, random_state=0).fit(X)
@@ -92,7 +92,7 @@ class _ICA(FastICA):  # type: ignore[misc]
 
 
 class _FactorAnalysis(FactorAnalysis):  # type: ignore[misc]
-    """Factor analysis that leads back to rows."""
+    """Factor analysis with `inverse_transform`."""
 
     def inverse_transform(self, X: Any) -> Any:
         return X @ self.components_ + self.mean_
@@ -104,7 +104,7 @@ class _FactorAnalysis(FactorAnalysis):  # type: ignore[misc]
 
 
 def methods(K: int, L: int, X: np.ndarray) -> Iterator[Method]:
-    """Yield the methods that can fit rows; those that need other packages only if installed."""
+    """Yield the methods that can fit the rows, and whose packages are installed."""
     mixture = MixtureOfFactorAnalysers
     yield Method(f"aPPCA ({K}, {L})", partial(AdaptivePPCA, K, L), K, L)
     yield Method(f"PPCA {L}", partial(PPCA, L), L, L, 1)
@@ -131,13 +131,13 @@ def methods(K: int, L: int, X: np.ndarray) -> Iterator[Method]:
 
 
 def mixture_of_ppca(pieces: int, L: int, why: str = "") -> Method:
-    """Describe a mixture of PPCA."""
+    """Return a mixture of PPCA."""
     name = f"mixture of PPCA, {pieces} of {L}{why}"
     return Method(name, partial(MixtureOfFactorAnalysers, pieces, L), pieces * L, L)
 
 
 def directions(model: Any) -> np.ndarray | None:
-    """Return all directions of a model as unit rows, or None where it has none."""
+    """Return all directions of a model as unit rows, or None if it has none."""
     W = getattr(model, "components_", getattr(model, "loadings_", None))
     if isinstance(model, _ICA):
         W = model.mixing_.T @ model.pca_.components_
@@ -149,7 +149,7 @@ def directions(model: Any) -> np.ndarray | None:
 
 
 def recurrence(models: list[Any]) -> float | None:
-    """Return the mean matched |cosine| over pairs of starts, or None where there is no pair."""
+    """Return the mean |cosine| of matched directions over pairs of starts; None without pairs."""
     axes = [W for W in map(directions, models) if W is not None]
     cosines = [np.abs(one @ other.T) for one, other in combinations(axes, 2)]
     matched = [C[linear_sum_assignment(-C)].mean() for C in cosines]
@@ -157,7 +157,7 @@ def recurrence(models: list[Any]) -> float | None:
 
 
 def neighbours_kept(X: np.ndarray, scores: np.ndarray) -> float:
-    """Return the share of each row's nearest neighbours that it keeps among the scores."""
+    """Return the mean share of a row's nearest neighbours that are also nearest by scores."""
     near = [
         NearestNeighbors(n_neighbors=NEIGHBOURS).fit(Y).kneighbors(return_distance=False)
         for Y in (X, scores)
@@ -167,15 +167,15 @@ def neighbours_kept(X: np.ndarray, scores: np.ndarray) -> float:
 
 
 def naming(scores: np.ndarray, labels: np.ndarray) -> float:
-    """Return how well axes can be named by one class: the mean over axes of the best |2 AUC - 1|.
+    """Return how well single classes describe axes: the mean over axes of the largest |2 AUC - 1|.
 
-    An axis tells a class from the rest by its scores or by which rows use it at all, whichever is
-    better: 1 where every axis tells one class apart without an error, 0 where none tells any.
+    An axis separates a class from the rest by its scores or by its use, whichever is better: 1 if
+    every axis separates one class without error, 0 if no axis separates any.
     """
     own = labels[:, None] == np.unique(labels)  # rows x classes
     n = own.sum(axis=0)[:, None]
     apart = [
-        # Mann and Whitney's U over its most, from -1 to 1
+        # Mann and Whitney's U, scaled to -1 to 1
         2 * (own.T @ rankdata(seen, axis=0) - n * (n + 1) / 2) / (n * (len(own) - n)) - 1
         for seen in (scores, scores != 0)
     ]
@@ -183,12 +183,12 @@ def naming(scores: np.ndarray, labels: np.ndarray) -> float:
 
 
 def relative_error(X: np.ndarray, Y: np.ndarray, back: np.ndarray) -> float:
-    """Mean square that is left of rows Y over their variance about the mean of X."""
+    """Return the mean squared residual of rows Y, relative to their spread about the mean of X."""
     return float(np.square(Y - back).sum() / np.square(Y - X.mean(axis=0)).sum())
 
 
 def measured(data: str, method: Method, rows: tuple[np.ndarray, ...]) -> results.Row:
-    """Fit from each start and measure the first, on rows of the fit and on rows held out."""
+    """Fit from each start; measure the first fit on its rows and on held-out rows."""
     X, Y, labels, labels_held_out = rows
     models, seconds = [], []
     for seed in range(method.starts):
@@ -229,7 +229,7 @@ def measured(data: str, method: Method, rows: tuple[np.ndarray, ...]) -> results
 
 
 def rows_of(name: str, keywords: dict[str, Any]) -> tuple[np.ndarray, ...]:
-    """Return rows to fit and rows held out, preprocessed, and their labels or nothing."""
+    """Return preprocessed rows to fit and held-out rows, with their labels if any."""
     label: Any = None
     if name == "iris":
         X, label = load_iris(return_X_y=True)
@@ -250,10 +250,10 @@ def rows_of(name: str, keywords: dict[str, Any]) -> tuple[np.ndarray, ...]:
 
 
 def rows_measured(name: str, prefix: str) -> Iterator[results.Row]:
-    """Measure the methods on a data set whose names begin with a prefix.
+    """Measure the methods whose names begin with a prefix on a data set.
 
-    Without a prefix, the last is the smallest mixture of PPCA, of up to 3 K pieces, whose error is
-    no larger than that of adaptive PPCA.
+    Without a prefix, the last method is the smallest mixture of PPCA, with at most 3 K pieces,
+    whose error is no larger than that of adaptive PPCA.
     """
     keywords, K, L = SETS[name]
     rows = rows_of(name, keywords)
@@ -270,10 +270,10 @@ def rows_measured(name: str, prefix: str) -> Iterator[results.Row]:
 
 
 def main() -> None:
-    """Measure, print and write the rows after every data set."""
+    """Measure, print, and write all rows after each data set."""
     parser = results.arguments(__doc__)
     parser.add_argument("--data", default=",".join(SETS), help="names of data sets")
-    parser.add_argument("--only", default="", help="prefix of methods; others keep their rows")
+    parser.add_argument("--only", default="", help="prefix of methods to measure")
     options = parser.parse_args()
     path = options.out / "rivals.json"
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []

@@ -1,9 +1,9 @@
-"""Compare fits with those of a commit: ``python -m benchmarks.same_bits COMMIT --tolerance 1e-10``.
+"""Compare fits with a commit: ``python -m benchmarks.same_bits COMMIT --tolerance 1e-10``.
 
-The fits of FITS run in a process of their tree, by public names alone. Every fitted attribute and
-every answer of a query is compared, numbers by the largest |new - old| / max(1, largest |old|) of
-an array: absolute for small arrays and relative for large ones. What differs by more than the
-tolerance is printed; without one, what is not equal to the bit.
+Each tree runs FITS in a separate process, with public names only. All fitted attributes and all
+results of queries are compared. The difference of two arrays is the largest |new - old| /
+max(1, largest |old|): absolute for small numbers, relative for large ones. Arrays that differ by
+more than the tolerance are printed; without a tolerance, all arrays that are not equal bit for bit.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def _with_gaps() -> np.ndarray:
 
 
 def _planted() -> np.ndarray:
-    """Rows on two of six directions each, long and short rows, with much noise on few features."""
+    """Draw rows that use two of six directions, of varying length, with a few noisy features."""
     rng = np.random.default_rng(0)
     W = np.linalg.qr(rng.normal(size=(20, 6)))[0]
     Z = rng.random((6000, 6)).argsort(axis=1) < 2
@@ -193,7 +193,7 @@ FITS: dict[str, Callable[[], Any]] = {
 
 
 def answers(name: str) -> dict[str, np.ndarray]:
-    """Return the fitted arrays and the answers of the queries of a fit, by name."""
+    """Return the fitted arrays and the results of the queries of a fit, by name."""
     model = FITS[name]()
     result = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}
     result |= {f"stored {k}": v for k, v in model.fitted_arrays().items()}
@@ -201,13 +201,13 @@ def answers(name: str) -> dict[str, np.ndarray]:
     gaps = np.where(np.random.default_rng(0).random(rows.shape) < 0.1, np.nan, rows)
     for kind, some in {"": rows, "gaps ": gaps, "float32 ": rows.astype(np.float32)}.items():
         for query, ask in QUERIES.items():
-            with suppress(AttributeError, ValueError):  # not for this model, or not for gaps
+            with suppress(AttributeError, ValueError):  # not supported
                 result[f"{kind}{query}()"] = ask(model, some)
     return dict(_arrays(result))
 
 
 def _arrays(answers: dict[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the arrays of numbers and the words in answers; parts of tuples by their names."""
+    """Yield the arrays of numbers and texts in results, with fields of tuples by name."""
     for key, answer in answers.items():
         if hasattr(answer, "_asdict"):
             yield from _arrays({f"{key}.{k}": v for k, v in answer._asdict().items()})
@@ -218,7 +218,7 @@ def _arrays(answers: dict[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _write(names: list[str], folder: Path) -> None:
-    """Write the answers of fits to files of their own; a fit that fails answers with its error."""
+    """Write the results of each fit to a file; the result of a failed fit is its error."""
     for name in names:
         try:
             found = answers(name)
@@ -236,7 +236,7 @@ def _in_tree(tree: Path, names: list[str], folder: Path) -> None:
 
 
 def compare(commit: str, names: list[str], tolerance: float) -> int:
-    """Print each fit with what differs between the commit and this tree; return how many differ."""
+    """Print the differences of each fit between the commit and this tree; return their number."""
     different = 0
     with tempfile.TemporaryDirectory() as folder:
         tree, before, now = (Path(folder) / name for name in ("tree", "before", "now"))
@@ -259,7 +259,7 @@ def compare(commit: str, names: list[str], tolerance: float) -> int:
 def _differences(
     old: dict[str, np.ndarray], new: dict[str, np.ndarray], tolerance: float
 ) -> tuple[list[str], float]:
-    """Return a line for each array that differs, and the largest difference that is tolerated."""
+    """Return a line for each array that differs, and the largest tolerated difference."""
     lines = [f"{key} only before" for key in old.keys() - new.keys()]
     lines += [f"{key} only now" for key in new.keys() - old.keys()]
     largest = 0.0
@@ -279,7 +279,7 @@ def _differences(
 
 
 def difference(old: np.ndarray, new: np.ndarray) -> float:
-    """Return the largest |new - old| / max(1, largest |old|); infinite where one is not finite."""
+    """Return the largest |new - old| / max(1, largest |old|); inf if a number is not finite."""
     alike = (old == new) | (np.isnan(old) & np.isnan(new))
     if not np.isfinite(old[~alike]).all() or not np.isfinite(new[~alike]).all():
         return np.inf
@@ -288,7 +288,7 @@ def difference(old: np.ndarray, new: np.ndarray) -> float:
 
 
 def main() -> int:
-    """Read the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("commit", nargs="?", default="HEAD")
     parser.add_argument("--fit", action="append", choices=list(FITS))

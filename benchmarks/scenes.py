@@ -1,4 +1,4 @@
-"""Scenes of the canvas as files, and rows on planted subspaces."""
+"""Scenes of the canvas as files, and simulated rows in subspaces."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from appca.data.preprocessing import Fitted
 
 
 def write(scene: Scene, folder: Path) -> None:
-    """Write a scene into a folder: meta.json, raw buffers (.bin) and image sheets (.png)."""
+    """Write a scene to a folder: meta.json, raw buffers (.bin) and image sheets (.png)."""
     folder.mkdir(parents=True)
     for name, buffer in scene.buffers.items():
         (folder / f"{name}.bin").write_bytes(np.ascontiguousarray(buffer).tobytes())
@@ -25,7 +25,7 @@ def write(scene: Scene, folder: Path) -> None:
 
 
 def planted(n: int, d: int = 50, K: int = 10, L: int = 3) -> tuple[FittedRun, Dataset]:
-    """Rows on planted subspaces, as a run that has found them."""
+    """Simulate rows in subspaces, and a run that has recovered the subspaces."""
     rng = np.random.default_rng(0)
     sets = np.array([s for s in np.ndindex(K, K, K) if s[0] < s[1] < s[2]])
     of_row = rng.choice(len(sets), n, p=rng.dirichlet(np.full(len(sets), 0.8)))
@@ -60,7 +60,7 @@ def planted(n: int, d: int = 50, K: int = 10, L: int = 3) -> tuple[FittedRun, Da
 
 
 def scene_from(fitted: FittedRun, dataset: Dataset) -> Scene:
-    """Lay a run out with its colours and a map by PCA."""
+    """Return the scene of a run with its colours and a map by PCA."""
     sample = dataset.X[:20_000]
     scores, _ = principal_scores(sample.astype(np.float32), 2)
     if len(sample) < dataset.n_rows:

@@ -1,4 +1,4 @@
-"""Print the size of the project beside its bounds: ``python -m benchmarks.sizes``.
+"""Print the size of the project and its bounds: ``python -m benchmarks.sizes``.
 
 Lines are counted in formatted files that git tracks. A module with content has more than a
 docstring. ``--strict`` exits with 1 if a bound is exceeded.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-Counter = Callable[[list[str]], int]  # of the texts of files
+Counter = Callable[[list[str]], int]  # contents of files -> count
 
 
 def lines(texts: list[str]) -> int:
@@ -32,7 +32,7 @@ def words(texts: list[str]) -> int:
 
 
 CODE, SCRIPTS, TESTS = r"(app|(pages|appca)/.*)\.py", r"appca/.*\.[jt]s", r"tests/.*\.(py|js)"
-COUNTS: list[tuple[str, str, Counter, int | None]] = [  # name, paths, what is counted, bound
+COUNTS: list[tuple[str, str, Counter, int | None]] = [  # name, paths, counter, bound
     ("Python, lines", CODE, lines, 46_500),
     ("Python, modules with content", CODE, modules, 200),
     ("JavaScript, lines", SCRIPTS, lines, 9_000),

@@ -1,8 +1,8 @@
-"""Seeds, markers and a private home folder for every test.
+"""Seeds, markers, and a private home folder for every test.
 
 Environment: ``APPCA_TEST_SEED`` (a number, a range such as ``0-99``, or ``all`` for 0 to 99;
-default 42), ``APPCA_DATA`` (folder of the real files), ``APPCA_REQUIRE_BROWSER`` (``1``: a missing
-browser fails its tests instead of skipping them).
+default 42), ``APPCA_DATA`` (folder of MNIST and COIL-20), ``APPCA_REQUIRE_BROWSER`` (``1``: without
+a browser, its tests fail instead of being skipped).
 """
 
 import gc
@@ -22,27 +22,27 @@ from hypothesis import settings
 DEFAULT_SEED = 42
 ROOT = Path(__file__).parents[1]
 
-# Two processes read all tests, and hundreds the package: their bytecode is kept, below the cache
-# of pytest where the environment forbids it beside the sources.
+# Two processes import all tests, and hundreds of child processes the package, so bytecode is cached
+# in pytest's folder if the environment forbids it next to the sources.
 if sys.dont_write_bytecode:
     sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / ".pytest_cache" / "bytecode")
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")  # as in `.ci/run`: threads that wait for work burn the cores
+    os.environ.setdefault(_name, "1")  # as in `.ci/run`: waiting threads use the cores
 
-HALVES = {  # of the packages that both processes import before their first test
+HALVES = {  # packages that each process imports, and so compiles, first
     "gw0": ("pandas", "streamlit.testing.v1", "matplotlib.pyplot", "plotly.graph_objects", "zarr"),
     "gw1": ("numba", "sklearn.mixture", "sklearn.svm", "nibabel", "fontTools.ttLib"),
 }
-gc.disable()  # until all is imported
+gc.disable()  # until all modules are imported
 for _name in HALVES.get(os.environ.get("PYTEST_XDIST_WORKER", ""), ()):
-    importlib.import_module(_name)  # first, so that each compiles one half
+    importlib.import_module(_name)
 
 
 def seeds(text: str | None) -> tuple[int, ...]:
-    """Seeds named by a text: nothing, ``7``, ``3-5`` or ``all``."""
+    """Return the seeds for a text: nothing, ``7``, ``3-5`` or ``all``."""
     if not text:
         return (DEFAULT_SEED,)
     if text == "all":
@@ -53,7 +53,7 @@ def seeds(text: str | None) -> tuple[int, ...]:
 
 SEEDS = seeds(os.environ.get("APPCA_TEST_SEED"))
 
-# The default run is the same every time; asking for seeds also asks Hypothesis for new examples.
+# The default run is deterministic; with given seeds, Hypothesis draws new examples.
 settings.register_profile(
     "appca", deadline=None, database=None, derandomize=(DEFAULT_SEED,) == SEEDS
 )
@@ -61,12 +61,12 @@ settings.load_profile("appca")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run every test that takes ``seed`` once for each asked seed."""
+    """Run every test with an argument ``seed`` once per seed."""
     if "seed" in metafunc.fixturenames:
         metafunc.parametrize("seed", SEEDS)
 
 
-LONG = (  # with few tests for their time; one process compiles, the other first draws pages
+LONG = (  # slow groups; one process starts with compiled code, the other with pages
     *("browser", "arviz", "tests/ui/test_data.py"),
     *("tests/ui/test_export.py", "tests/ui/test_background.py", "tests/ui/parts/test_pages.py"),
     *("tests/attacks/test_sessions.py", "tests/faults/test_pages.py", "tests/models/test_gibbs.py"),
@@ -74,7 +74,7 @@ LONG = (  # with few tests for their time; one process compiles, the other first
     *("tests/models/test_supports.py", "tests/analysis/test_compare.py"),
     "tests/commands/test_annotated.py",
 )
-ARVIZ = (  # whose import takes three seconds
+ARVIZ = (  # tests that import ArviZ, which takes three seconds
     *("tests/models/test_contract.py", "tests/analysis/test_diagnostics.py"),
     *("tests/docs/test_reference.py", "tests/ui/test_check.py"),
 )
@@ -82,19 +82,18 @@ ARVIZ = (  # whose import takes three seconds
 
 def group_of(nodeid: str) -> str:
     """
-    Tests that run in one process: those of a file, which share what is costly to make.
+    Return the group of a test, which runs in one process: its file, with shared fixtures.
 
-    All browser tests are one group, because two browsers drawing at once on two cores are too slow
-    to wait for.
+    All browser tests are one group, because two browsers at once are too slow on two cores.
     """
     file = nodeid.partition("::")[0]
     together = {"browser": file.startswith("tests/browser/"), "arviz": file in ARVIZ}
     return next((group for group, is_in in together.items() if is_in), file)
 
 
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+@pytest.hookimpl(optionalhook=True)  # a hook of pytest-xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Hand out the groups in the order of `pytest_collection_modifyitems`."""
+    """Schedule the groups in the order of `pytest_collection_modifyitems`."""
     from xdist.scheduler import LoadScopeScheduling
 
     config.option.loadscopereorder = False
@@ -107,7 +106,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 def leave_to_the_thorough_run(items: list[pytest.Item]) -> None:
-    """Mark the cases that `default_cases` leaves out; those that stay are spread over all."""
+    """Mark the cases that `default_cases` omits; the remaining cases are evenly spaced."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
@@ -122,9 +121,9 @@ def leave_to_the_thorough_run(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.thorough)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what `-m` does not select
+@pytest.hookimpl(tryfirst=True)  # before pytest applies `-m`
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put long groups first, so that no process waits for another in the end."""
+    """Run long groups first, so that all processes end at about the same time."""
     leave_to_the_thorough_run(items)
     sizes = Counter(group_of(item.nodeid) for item in items)
 
@@ -136,7 +135,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let no collection of garbage look again at what was imported: a tenth of the pages' time."""
+    """Exclude imported modules from garbage collection, which took a tenth of the pages' time."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -144,13 +143,13 @@ def pytest_collection_finish() -> None:
 
 
 def real_data_folder() -> Path | None:
-    """Return the folder of MNIST and COIL-20, or None when it was not given."""
+    """Return the folder of MNIST and COIL-20, or None if it is not set."""
     folder = os.environ.get("APPCA_DATA")
     return Path(folder) if folder and Path(folder).is_dir() else None
 
 
 def chromium_path() -> str | None:
-    """Return the Chromium to drive, or None when it or Playwright is missing."""
+    """Return the path of Chromium, or None if it or Playwright is missing."""
     if importlib.util.find_spec("playwright") is None:
         return None
     names = ("chromium", "chromium-browser", "google-chrome")
@@ -158,7 +157,7 @@ def chromium_path() -> str | None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what cannot run here, unless it was required."""
+    """Skip tests that cannot run here, unless they are required."""
     if item.get_closest_marker("real_data") and real_data_folder() is None:
         pytest.skip("needs the real files: set APPCA_DATA to their folder")
     if item.get_closest_marker("browser") and chromium_path() is None:
@@ -170,7 +169,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """Folder of the real files; for tests marked ``real_data``."""
+    """Return the folder of MNIST and COIL-20; for tests marked ``real_data``."""
     folder = real_data_folder()
     assert folder is not None, "mark the test with real_data"
     return folder
@@ -178,7 +177,7 @@ def data_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """Path of the Chromium; for tests marked ``browser``."""
+    """Return the path of Chromium; for tests marked ``browser``."""
     path = chromium_path()
     assert path is not None, "mark the test with browser"
     return path
@@ -186,7 +185,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def _home_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep fixtures of modules and sessions out of the user's own runs, too."""
+    """Protect the user's home from fixtures of modules and sessions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("APPCA_HOME", str(tmp_path_factory.mktemp("session_home")))
         yield
@@ -194,14 +193,14 @@ def _home_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 @pytest.fixture(scope="session")
 def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Name a home for each test, counted here: `mktemp` looks at all before it finds a number."""
+    """Yield numbered homes; `mktemp` is slow, because it lists all existing folders."""
     folder = tmp_path_factory.mktemp("homes")
     return (folder / str(number) for number in count())
 
 
 @pytest.fixture(autouse=True)
 def appca_home(_home_of_the_session: None, _homes: Iterator[Path], monkeypatch) -> Iterator[Path]:
-    """Return an empty APPCA_HOME that belongs to one test; end the workers that it began."""
+    """Return an empty APPCA_HOME for one test, and end its workers afterwards."""
     folder = next(_homes)
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("APPCA_HOME", str(folder))

@@ -1,4 +1,4 @@
-"""Fitted runs made by hand: what a test says of them, and plain values for the rest."""
+"""Artificial fitted runs with given arrays, and defaults for all others."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from appca.runs.run import RunInfo
 
 
 def fitted_model(components: np.ndarray | None = None, k: int = 2, **given: Any) -> FittedModel:
-    """Return a model of K components, the first axes unless they are given."""
+    """Return a model of K components, by default the first axes."""
     W = np.eye(k, max(k, 1)) if components is None else components
     K, D = W.shape
     plain: dict[str, Any] = {
@@ -26,7 +26,7 @@ def fitted_model(components: np.ndarray | None = None, k: int = 2, **given: Any)
 
 
 def described_rows(active: np.ndarray, **given: Any) -> DescribedRows:
-    """Return rows that use the active components (N, K); scores are 1 where nothing is said."""
+    """Return rows that use the active components (N, K), by default with scores 1."""
     N = len(active)
     plain: dict[str, Any] = {
         "scores": active.astype(np.float32),
@@ -47,14 +47,14 @@ def fitted_run(active: np.ndarray, **given: Any) -> FittedRun:
 
 
 def info_of(**given: Any) -> RunInfo:
-    """Return facts of a fit, plain where nothing is said."""
+    """Return facts of a fit, with defaults."""
     plain = {"n_iter": 3, "stop_reason": "converged", "log_likelihood": -1.5, "likelihood": "exact"}
     plain |= {"likelihood_error": 0.0, "n_rows": 30, "n_features": 7, "versions": {}}
     return RunInfo.from_dict(plain | {"seconds": 0.1} | given)
 
 
 def differing(one: FittedRun, other: FittedRun) -> list[str]:
-    """Return the names of the arrays in which two runs do not have the same bits."""
+    """Return the names of the arrays whose bits differ between two runs."""
     first, second = one.to_arrays(), other.to_arrays()
     return sorted(
         name

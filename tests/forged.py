@@ -1,4 +1,4 @@
-"""Stored JSON files and sessions changed by somebody who knows how to make their digests."""
+"""Forged JSON files and sessions with valid digests."""
 
 import io
 import json
@@ -30,12 +30,12 @@ def _facts(file: Path) -> dict[str, Any]:
 
 
 def rewrite(file: Path, **changes: object) -> None:
-    """Change some of the facts in a file, and its digest."""
+    """Change some facts in a file, and update its digest."""
     file.write_bytes(as_json(_facts(file) | changes))
 
 
 def forge(file: Path, change: Callable[[str], str]) -> None:
-    """Change the text of a file, and its digest."""
+    """Change the text of a file, and update its digest."""
     text = json.dumps(_facts(file), indent=1, ensure_ascii=False)
     file.write_bytes(as_json(json.loads(change(text))))
 
@@ -46,7 +46,7 @@ def small() -> Dataset:
 
 
 def fitted(home: Any, **parameters: Any) -> Run:
-    """Fit the small data set and keep the run, as a person here does."""
+    """Fit the small data set and store the run."""
     sizes = {"n_components": 3, "n_active": 2} | parameters
     config = RunConfig(small().digest, suggest(small()).to_dict(), "aPPCA", sizes)
     return RunStore(home).save(config, fit_run(small(), config))
@@ -60,7 +60,7 @@ def sent() -> tuple[Run, bytes]:
 
 
 def altered(change: Change = id, **members: bytes | None) -> io.BytesIO:
-    """Return the session file with its contents changed, and members replaced or taken away."""
+    """Return the session file with changed contents, and replaced or removed members."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(sent()[1])) as old, zipfile.ZipFile(buffer, "w") as new:
         for name in old.namelist():
@@ -77,7 +77,7 @@ def altered(change: Change = id, **members: bytes | None) -> io.BytesIO:
 
 
 def rolled() -> io.BytesIO:
-    """Return the session file with the scores of each row given to the next."""
+    """Return the session file with scores shifted by one row."""
     scores = np.roll(sent()[0].fitted.scores, 1, 0)
     return altered(**{"runs/0/scores.npy": npy(scores)})
 
@@ -89,7 +89,7 @@ def npy(values: np.ndarray) -> bytes:
 
 
 def setting(*path: str | int, value: object) -> Change:
-    """Return what puts a value at a place of the contents."""
+    """Return a change that sets a value in the contents."""
 
     def change(contents: Any) -> None:
         for step in path[:-1]:

@@ -1,10 +1,9 @@
-"""Geweke's joint distribution test (2004), and kernels broken on purpose to show that it can fail.
+"""Geweke's joint distribution test (2004), and deliberately wrong kernels to show that it can fail.
 
-The joint p(parameters, data) is drawn in two ways: straight from the prior, and by a chain that
-alternates a Gibbs sweep with new data given the state. If the sweep leaves the posterior alone,
-both give the same averages. Statistics are recorded *after the sweep and before new data*: once
-the data are redrawn the pair is consistent by construction, and a sweep that used a stale residual
-would pass.
+The joint p(parameters, data) is drawn in two ways: directly from the prior, and by a chain that
+alternates a Gibbs sweep with new data given the state. If the sweep leaves the posterior invariant,
+both have the same averages. Statistics are recorded *after the sweep and before new data*: once the
+data are redrawn, the pair is consistent by construction, and a sweep with a stale residual passes.
 """
 
 import importlib.util
@@ -14,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-# Of a sweep that must pass: what a broken one is caught by at the first look or the second, and in
-# `pytest -m slow` enough for what is subtler.
+# Number of draws for a correct sweep: as many as detect most wrong sweeps and, in `pytest -m slow`,
+# enough for subtle faults.
 DRAWS = pytest.mark.parametrize(
     "n_draws", [2500, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 
 
 def batch_error(draws, n_batches=50):
-    """Give the standard error of the mean of correlated draws, by batch means."""
+    """Return the standard error of the mean of correlated draws, by batch means."""
     kept = draws[: len(draws) // n_batches * n_batches]
     batches = kept.reshape(n_batches, -1, *draws.shape[1:])
     return batches.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(n_batches)
@@ -32,7 +31,7 @@ def geweke_z(model, rng, n_draws):
     """Compare a chain with independent draws of the joint.
 
     `model` has draw_prior(rng) -> state, draw_data(rng, state) -> Y, sweep(rng, state, Y) -> state
-    and statistics(state, Y) -> dict of numbers. Gives {statistic: z}.
+    and statistics(state, Y) -> dict of numbers. Returns {statistic: z}.
     """
     forward, chain = [], []
     for _ in range(n_draws):
@@ -54,10 +53,10 @@ def geweke_z(model, rng, n_draws):
 
 
 def agreement_z(model, other, rng, n_draws):
-    """Compare the posterior expectations of two sweeps on the same data. Gives {statistic: z}.
+    """Compare the posterior expectations of two sweeps on the same data; return {statistic: z}.
 
-    The data are drawn from the state that both begin with, which is therefore a draw from the
-    posterior: there is nothing to burn in.
+    The data are drawn given the initial state of both chains, which is therefore a draw from the
+    posterior, so no burn-in is needed.
     """
     start = model.draw_prior(rng)
     Y = model.draw_data(rng, start)
@@ -80,27 +79,27 @@ def agreement_z(model, other, rng, n_draws):
 
 
 def is_caught(model, rng, n_draws=(1000, 4000, 16_000)):
-    """Say whether a broken sweep is found out: gross faults by few draws, subtle ones by many.
+    """Whether a wrong sweep is detected: gross faults by few draws, subtle ones by many.
 
-    Three looks instead of one, so the bar is higher than the 5 of a test that must pass.
+    With three tests in sequence, the limit is higher than the 5 of a single test.
     """
-    with np.errstate(divide="ignore"):  # log 0 of a kernel that is broken and not compiled
+    with np.errstate(divide="ignore"):  # log 0 in a wrong kernel that is not compiled
         return any(worst(geweke_z(model, rng, n))[0] > 6 for n in n_draws)
 
 
 def worst(z):
-    """Give the largest absolute z and its name, for the words of an assertion."""
+    """Return the largest absolute z and its name, for an assertion's message."""
     name = max(z, key=lambda key: abs(z[key]))
     return abs(z[name]), name
 
 
 def broken(module_name, old, new, folder: Path, stem: str):
-    """Import a copy of a module with one piece of its source replaced: a negative control."""
+    """Import a copy of a module with a replaced piece of source, as a negative control."""
     source = Path(importlib.util.find_spec(module_name).origin).read_text(encoding="utf-8")
     assert source.count(old) == 1, f"{old!r} occurs {source.count(old)} times in {module_name}"
     path, text = folder / f"{stem}.py", source.replace(old, new)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")  # which makes numba compile it again
+        path.write_text(text, encoding="utf-8")  # numba then compiles it again
     spec = importlib.util.spec_from_file_location(stem, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[stem] = module
@@ -109,8 +108,9 @@ def broken(module_name, old, new, folder: Path, stem: str):
 
 
 def broken_kernels(module_name, old, new, folder: Path, stem: str):
-    """Import a broken copy whose kernels stay plain Python: done with a few rows long before the
-    compiler would be. A logarithm of zero then warns, which compiled ones do not.
+    """Import a wrong copy with uncompiled kernels, which are faster for a few rows than compiling.
+
+    A logarithm of zero then warns, unlike in compiled code.
     """
     uncompiled = broken(
         module_name,

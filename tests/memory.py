@@ -1,4 +1,4 @@
-"""How much memory a piece of work takes at most, in a process of its own; Linux only."""
+"""Peak memory of a piece of code in a new process; Linux only."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ print(json.dumps(peak() - start))
 
 
 def growth(before, work):
-    """Bytes that the lines of `work` take at most beyond what those of `before` left in use."""
+    """Return the peak memory, in bytes, of the code `work` above that after the code `before`."""
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(before=before, work=work)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Slow answers by another route. Nothing here may import the package."""
+"""Slow reference computations; nothing here may import the package."""
 
 import itertools
 import math
@@ -7,15 +7,15 @@ import numpy as np
 
 
 def subsets_of(n_columns, n_active):
-    """Every subset of n_active columns, as tuples in lexicographic order."""
+    """Return all subsets of n_active columns, in lexicographic order."""
     return list(itertools.combinations(range(n_columns), n_active))
 
 
 def subset_probabilities(logits, n_active):
-    """Log of the summed weights and the probability of every subset of one row, by enumeration.
+    """Return the log sum of weights and the probability of every subset of a row, by enumeration.
 
-    All weights are relative to the best subset, and each exponent is one exactly rounded sum, so
-    that logits of thousands of nats cost no digits.
+    All weights are relative to the best subset, and each exponent is an exactly rounded sum, so
+    that logits of thousands of nats lose no digits.
     """
     a = [float(value) for value in logits]
     subsets = subsets_of(len(a), n_active)
@@ -28,7 +28,7 @@ def subset_probabilities(logits, n_active):
 
 
 def inclusion(logits, n_active):
-    """Log e_L (N,) and inclusion probabilities (N, K) of every row, by enumeration."""
+    """Return log e_L (N,) and inclusion probabilities (N, K), by enumeration."""
     N, K = np.shape(logits)
     log_e, r = np.empty(N), np.empty((N, K))
     subsets = subsets_of(K, n_active)
@@ -40,7 +40,7 @@ def inclusion(logits, n_active):
 
 
 def integer_inclusion(weights, n_active, columns):
-    """Log e_L and some inclusion probabilities of a row of integer weights, in exact arithmetic."""
+    """Return log e_L and some inclusion probabilities for integer weights, exactly."""
     e = [1] + [0] * n_active
     for w in weights:
         for j in range(n_active, 0, -1):
@@ -51,13 +51,13 @@ def integer_inclusion(weights, n_active, columns):
         for j in range(1, n_active):
             without = e[j] - weights[k] * without
         share = weights[k] * without
-        # the ratio of two integers of any size, to all digits of a float
+        # ratio of two large integers, to all digits of a float
         r.append(share * 2**1200 // e[n_active] / 2**1200)
     return math.log(e[n_active]), np.array(r)
 
 
 def large_problem(seed, n_columns, n_active):
-    """Logarithms of integers (1, K) of very different sizes, some columns, and what is theirs."""
+    """Return logs of integers (1, K) of very different sizes, some columns, and their results."""
     numbers = np.random.default_rng(seed).integers(0, 90, n_columns)
     weights = [2 ** int(n) + 1 for n in numbers]
     columns = range(0, n_columns, max(1, n_columns // 40))

@@ -1,4 +1,4 @@
-"""What a person does on a page, beyond `tests.ui.conftest`: give files, close a lasso."""
+"""User actions on a page in addition to `tests.ui.conftest`: drop files, close a lasso."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ DIGITS = 1797
 
 
 def give(app, *files: tuple[str, bytes]):
-    """Drop files, on the page for that."""
+    """Drop files on the upload page."""
     if not any("anywhere" in one.label for one in app.get("file_uploader")):
         go(app, "data/open")
     place = next(one for one in app.get("file_uploader") if "anywhere" in one.label)
@@ -18,7 +18,7 @@ def give(app, *files: tuple[str, bytes]):
 
 
 def select(app, rows, n_rows: int | None = None):
-    """Do what comes of a lasso that is closed."""
+    """Select rows as if by a lasso."""
     n_rows = n_rows or (DIGITS if "Handwritten" in html(app) else 40)
     mask = np.zeros(n_rows, dtype=bool)
     mask[rows] = True

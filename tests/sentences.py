@@ -1,20 +1,20 @@
-"""What every refusal must be: one sentence with what was given, the rule, and the remedy."""
+"""The rule for error messages: one sentence with the input, the rule and a remedy."""
 
 import re
 
 _TRACE = re.compile(r"Traceback|Error\b|Exception\b|File \"|<class |object at 0x|\berrno\b", re.I)
-_LONGEST = 600  # characters; a name from a file is shortened before it gets into a sentence
+_LONGEST = 600  # characters; names from files are shortened
 
 
 def faults_of(sentence: str, *named: str) -> str:
     """
-    Say what keeps a text from being such a sentence; empty when nothing does.
+    Return how a text breaks the rule for error messages; empty if it does not.
 
     Parameters
     ----------
     sentence : str
     *named : str
-        The file or value that was given: one of them must be in the sentence.
+        Names of the file or value, one of which must be in the sentence.
     """
     trace = _TRACE.search(_unquoted(sentence))
     rules = {
@@ -33,7 +33,7 @@ def faults_of(sentence: str, *named: str) -> str:
 
 
 def _unquoted(sentence: str) -> str:
-    """Take out what stands in quotation marks: a person's names may hold anything."""
+    """Remove quoted text, because names may contain anything."""
     return re.sub(r"“[^”]*”", "“”", sentence)
 
 

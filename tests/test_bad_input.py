@@ -1,7 +1,7 @@
-"""The fault list of the product, line by line: in the library, on the command line, on the page.
+"""Tests of bad input in the library, on the command line and on the page.
 
-Each refusal is one sentence (see `tests.sentences`): an `InputError`; exit code 1 and one line; a
-box on a page that lives on.
+Each error is one sentence (see `tests.sentences`): in an `InputError`, in one line with exit code
+1, or in a box on a page that keeps working.
 """
 
 import io
@@ -29,7 +29,7 @@ from tests.ui.conftest import go, healthy, html, sentences, start
 
 
 class Explosive:
-    """Unpickling writes a file beside the one given."""
+    """An object that creates a file when it is unpickled."""
 
     def __reduce__(self) -> tuple:
         return Path.touch, (MARK,)
@@ -41,7 +41,7 @@ def objects() -> bytes:
 
 
 def huge_png(side: int = 50_000) -> bytes:
-    """A PNG of a few bytes whose header claims `side` x `side` pixels."""
+    """Return a PNG of a few bytes whose header claims `side` x `side` pixels."""
     parts = {b"IHDR": struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)}
     parts |= {b"IDAT": zlib.compress(bytes(1000)), b"IEND": b""}
     return b"\x89PNG\r\n\x1a\n" + b"".join(
@@ -51,7 +51,7 @@ def huge_png(side: int = 50_000) -> bytes:
 
 
 def claiming(size: int, data: bytes) -> bytes:
-    """A zip whose directory claims that every file unpacks to `size` bytes."""
+    """Return a zip whose directory claims that every file unpacks to `size` bytes."""
     changed, place = bytearray(data), data.find(b"PK\x01\x02")
     while place >= 0:
         struct.pack_into("<I", changed, place + 24, size)
@@ -60,24 +60,24 @@ def claiming(size: int, data: bytes) -> bytes:
 
 
 def lying() -> bytes:
-    """A zip of 20 MB of zeros, packed to little, whose directory claims some bytes of them."""
+    """Return a small zip of 20 MB of zeros, whose directory claims a few bytes."""
     files = {"a.png": bytes(20_000_000), "b.png": encoded(noise(0, 6, 6))}
     return claiming(5_000, packed(files, zipfile.ZIP_DEFLATED))
 
 
 __all__ = ["start"]  # the fixture
-MARK = Path("unpickled")  # comes into being beside the file if a pickle is loaded
+MARK = Path("unpickled")  # is created if a pickle is loaded
 LONG = "x" * 1000
 
 
 class Bad(NamedTuple):
-    """A line of the fault list that no table of a reader has."""
+    """A bad file that the tests of readers do not contain."""
 
-    fault: str  # as the product says it
-    name: str  # of the file
+    fault: str  # description
+    name: str  # file name
     data: bytes | Callable[[], bytes]
-    rule: str  # in the sentence
-    named: str = ""  # what was given, in the sentence; by default the file
+    rule: str  # part of the message
+    named: str = ""  # input named in the message, by default the file
 
     def content(self) -> bytes:
         return self.data() if callable(self.data) else self.data
@@ -100,7 +100,7 @@ BAD = [
     Bad("50,000 x 50,000 pixel image", "p.zip", packed({**PNGS, "a.png": huge_png()}),
         "more than 50 million pixels", "a.png"),
     Bad("object arrays", "o.npy", objects, "Python objects"),
-    Bad("a file of no known kind", "letter.docx", b"PK\x03\x04", "no known kind"),
+    Bad("a file of no known kind", "letter.docx", b"PK\x03\x04", "unknown format"),
     Bad("a name of 1,000 characters", f"{LONG}.csv", b"", "is empty", "xxx"),
     Bad("a name with NUL and a turned direction", "a\0\u202eb.csv", b"", "is empty", "a�"),
     Bad("a name with markup and emoji", "<b>\N{ROCKET}</b>.csv", b"", "is empty", "<b>"),
@@ -132,7 +132,7 @@ def test_library_and_command_line_refuse_in_one_sentence(case, capsys):
 
 
 def test_the_page_shows_a_box_and_lives_on(start, monkeypatch):
-    """One session for all bad files: what one of them breaks, the next finds broken."""
+    """Use one session for all bad files, so that an earlier file may break a later one."""
     app = start()
 
     def box(name: str, data: bytes) -> str:
@@ -146,13 +146,13 @@ def test_the_page_shows_a_box_and_lives_on(start, monkeypatch):
     wrong = setting("runs", 0, "config", "parameters", "n_active", value=9)
     assert "n_active must be at most" in box("bad.appca", altered(wrong).getvalue())
     monkeypatch.setattr("appca.ui.arrivals.ReadLimits", partial(ReadLimits, n_bytes=1000))
-    assert "0 MB, more than the 0 MB" in box("big.csv", b"a,b\n3,5\n4,4\n" + b"1,2\n" * 1000)
+    assert "more than the limit of 0 MB" in box("big.csv", b"a,b\n3,5\n4,4\n" + b"1,2\n" * 1000)
     go(app, "explore")
     assert "nats per row" in html(healthy(app)), "the digits are still fitted and drawn"
 
 
 def test_a_file_over_the_limit_is_refused_everywhere(capsys):
-    """A file of 2 GB (sparse: it takes no room)."""
+    """Use a sparse file of 2 GB, which takes no disk space."""
     with Path("big.csv").open("wb") as file:
         file.truncate(2 << 30)
     case = Bad("2 GB file over the limit", "big.csv", b"", "2,147 MB, more than")

@@ -1,4 +1,4 @@
-"""Rows of every kind: each estimator answers as for a dense array, or refuses in one sentence."""
+"""Tests of all types of rows: results equal those for a dense array, or there is an error."""
 
 import re
 import sys
@@ -40,7 +40,7 @@ NAMES = list("abcdefgh")
 
 
 def frame(X: np.ndarray) -> pd.DataFrame:
-    """Return rows with names."""
+    """Return rows as a data frame."""
     return pd.DataFrame(X, columns=NAMES[: X.shape[1]])
 
 
@@ -124,20 +124,20 @@ QUESTIONS = (
 )
 IN_BLOCKS = ("score_blocks", "transform_blocks")
 FITS = ("fit", "partial_fit", "fit_blocks")
-# All calls take their rows through one conversion, as the last test holds. What it makes a dense
-# array of double precision is therefore given to three models alone: one that takes gaps, one that
-# refuses them, and one that samples.
+# All calls convert their rows by one function, which the last test checks. Types that it converts
+# to a dense float64 array are therefore tested with three models only: one that supports missing
+# values, one that does not, and one that samples.
 CASES = [
     (name, kind)
     for name in MODELS
     for kind in KINDS
     if name in ("aPPCA", "aFA", "fsFA") or re.match("float32|csr|coo|sparse|Dask", kind)
 ]
-# Where what a dense array gets is refused, and nowhere else.
+# calls that raise errors although a dense array is accepted
 ONE_SENTENCE = r"[^\n]{20,300}\."
 REFUSED = {
-    "csr|coo|sparse": "Sparse data was passed|fills in missing entries, and a sparse X",
-    "Dask": "rows in memory|the sampler holds all rows|chunk . of its rows holds NaN",
+    "csr|coo|sparse": "Sparse data was passed|fills missing entries, but a sparse X",
+    "Dask": "rows in memory|the sampler needs all rows|chunk . of its rows contains NaN",
 }
 
 
@@ -177,13 +177,13 @@ FUNCTIONS = {
 
 
 def plain(answer: Any) -> Any:
-    """Return an answer as arrays of numbers."""
+    """Convert a result to arrays of numbers."""
     if isinstance(answer, Figure):
         answer = tuple(dots.get_offsets() for axes in answer.axes for dots in axes.collections)
     elif isinstance(answer, Explorer):
         parts = answer._scene["buffers"].values()
         answer = tuple(np.frombuffer(part, np.uint8) for part in parts)
-    elif isinstance(answer, pd.DataFrame):  # tests of the same q have no order
+    elif isinstance(answer, pd.DataFrame):  # tests with equal q have no order
         answer = np.sort(answer.select_dtypes("number").to_numpy(), axis=0)
     if isinstance(answer, tuple):
         return [plain(part) for part in answer if part is not None and not isinstance(part, str)]
@@ -191,7 +191,7 @@ def plain(answer: Any) -> Any:
 
 
 def asked(call: Callable[[], Any]) -> Any:
-    """Return what a call answers, or the sentence that refuses it."""
+    """Return the result of a call, or its error message."""
     try:
         answer = call()
         answer = answer.compute() if hasattr(answer, "compute") else answer
@@ -207,7 +207,7 @@ def fitted(model: Any, X: Any, way: str = "fit") -> Any:
 
 
 def learned(model: Any, X: Any, way: str) -> tuple[Any, ...]:
-    """Return what a model fitted to rows of some kind says of dense rows, and its components."""
+    """Fit to rows of some type; return results for dense rows, and the components."""
     model = fitted(model, X, way)
     model.__dict__.pop("feature_names_in_", None)
     names = ("components_", "noise_variance_", "mean_", "proportions_")
@@ -222,7 +222,7 @@ def in_blocks(ask: Callable[[Any], Any], X: Any) -> np.ndarray:
 
 
 def calls(name: str, known: Any, X: Any, *, parts: bool = True) -> dict[str, Callable[[], Any]]:
-    """Return all there is to ask a model about rows; and the functions, of one model."""
+    """Return all queries of a model about rows and, for one model, all functions."""
     there = {
         ask: getattr(known, ask) for ask in QUESTIONS + IN_BLOCKS * parts if hasattr(known, ask)
     }
@@ -273,7 +273,7 @@ def test_rows_of_every_kind_get_the_answer_of_a_dense_array_or_one_sentence(dens
             if question in FUNCTIONS and not (
                 re.match("csr|coo|sparse|Dask", kind) or (gaps and kind in WITH_FUNCTIONS)
             ):
-                continue  # named ones reach them below; the others are the same dense array
+                continue  # tested below with names; otherwise equal to a dense array
             right, found, of = wanted[question], asked(call), (question, gaps)
             if isinstance(right, str) or isinstance(found, str):
                 assert isinstance(found, str), (of, right)
@@ -281,10 +281,10 @@ def test_rows_of_every_kind_get_the_answer_of_a_dense_array_or_one_sentence(dens
                 assert re.fullmatch(ONE_SENTENCE, found), (of, found)
                 continue
             if kind == "float32" and question == "explore":
-                continue  # whose answer are bytes
-            # A climb goes elsewhere, a little; rows in parts are summed in another order.
+                continue  # returns bytes
+            # Fits may end elsewhere, because rows in parts are summed in another order.
             climbs = question in (*FITS, "drift") and re.match("float32|Dask|csr|coo|sparse", kind)
-            rounded = kind == "float32" or question == "save_html"  # which holds the names
+            rounded = kind == "float32" or question == "save_html"  # contains the names
             tolerance = 0.05 if climbs else 2e-3 if rounded else 1e-9
             assert difference(right, found) < tolerance, (of, difference(right, found))
 
@@ -303,11 +303,11 @@ def test_names_reach_every_path_and_another_order_is_refused(kind, dense, monkey
     monkeypatch.setattr(sys.modules[__name__], "NAMES", ["b", "a", *NAMES[2:]])
     other = calls("aPPCA", model, KINDS[kind](X), parts=parts)
     for question in {*other} - {*FITS, "score_bands", "size_probabilities"}:
-        assert re.search("names|order of the fit|in memory", str(asked(other[question]))), question
+        assert re.search("names|in the same order|in memory", str(asked(other[question]))), question
 
 
 class ConversionError(Exception):
-    """What the conversion raises in the test below."""
+    """The error of the replaced conversion."""
 
 
 def refuse(*_args: Any, **_how: Any) -> None:
@@ -315,7 +315,7 @@ def refuse(*_args: Any, **_how: Any) -> None:
 
 
 def replaced(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Let a function of `frames` raise wherever it was imported."""
+    """Make a function of `frames` raise wherever it is imported."""
     function = getattr(frames, name)
     for module in [*sys.modules.values()]:
         if getattr(module, name, None) is function:

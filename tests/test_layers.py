@@ -1,6 +1,6 @@
-"""The rules of where things stand in the package, who may import what, and what no source may hold.
+"""Tests of the architecture: modules, allowed imports, and forbidden calls.
 
-Sources are a dict from a path below the project's root, such as "appca/runs/fit.py", to the text.
+Sources map paths relative to the project's root, such as "appca/runs/fit.py", to texts.
 """
 
 import ast
@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 Sources = dict[str, str]
 ROOT = Path(__file__).resolve().parents[1]
-LEAST_LINES = 80  # of a module with a single importer
+LEAST_LINES = 80  # for a module with a single importer
 ENTRY_POINTS = ("app.py", "pages/", "appca/commands/", "appca/cli.py", "appca/__main__.py")
 
 
 class Import(NamedTuple):
-    """One imported module, with the names taken from it."""
+    """An imported module, with the imported names."""
 
     module: str
     names: tuple[str, ...]
@@ -38,7 +38,7 @@ def nodes(source: str) -> list[ast.AST]:
 
 
 def imports(tree: ast.AST, late: bool = False) -> Iterator[Import]:
-    """Give the imports among the statements of a node, and of those within them."""
+    """Yield the imports in a node, including nested statements."""
     for node in ast.iter_child_nodes(tree):
         inside = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         inside |= isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
@@ -56,7 +56,7 @@ def module_of(path: str) -> str:
 
 
 def graph(sources: Sources) -> dict[str, set[str]]:
-    """Modules that each module imports, at its top or later."""
+    """Map each module to the modules it imports, at its top or later."""
     modules, found = {module_of(path) for path in sources}, {}
     for path, text in sources.items():
         targets = found[module_of(path)] = set()
@@ -69,7 +69,7 @@ def graph(sources: Sources) -> dict[str, set[str]]:
 
 
 def in_circles(edges: dict[str, set[str]]) -> list[str]:
-    """Those that import themselves by way of others."""
+    """Return the modules in import cycles."""
     circular = []
     for start in sorted(edges):
         reached, todo = set(), [start]
@@ -83,18 +83,18 @@ def in_circles(edges: dict[str, set[str]]) -> list[str]:
 
 
 def circles(sources: Sources) -> list[str]:
-    """Modules, and folders below appca, that import one another, be it inside functions only."""
+    """Return modules and folders of appca in import cycles, including imports in functions."""
     edges = graph(sources)
     folders: dict[str, set[str]] = defaultdict(set)
     places = {module_of(path): path.rpartition("/")[0] for path in sources}
     for module, targets in edges.items():
         folders[places[module]] |= {places[target] for target in targets} - {places[module]}
-    folders.pop("appca", None)  # what is public, which reaches into all, and words
+    folders.pop("appca", None)  # the public names, which import from everywhere, and words
     return in_circles(edges) + in_circles(folders)
 
 
 def too_small(sources: Sources) -> list[str]:
-    """Modules under `LEAST_LINES` lines that a single module imports, or none."""
+    """Return modules with fewer than `LEAST_LINES` lines and at most one importer."""
     importers = Counter(target for targets in graph(sources).values() for target in targets)
     return [
         path
@@ -104,11 +104,11 @@ def too_small(sources: Sources) -> list[str]:
         and not path.startswith(ENTRY_POINTS)
         and not path.endswith("/__init__.py")
         and '__name__ == "__main__"' not in text
-        and not any(f'"{module_of(path)}' in other for other in sources.values())  # found by name
+        and not any(f'"{module_of(path)}' in other for other in sources.values())  # by name
     ]
 
 
-# part of the package -> parts it may import besides itself and words; arrows never go back
+# part of the package -> other parts that it may import, in addition to words; without cycles
 _ALLOWED = {
     "words": "",
     "storage": "",
@@ -132,26 +132,26 @@ _ALLOWED = {
     "cli": "storage data commands",
     "__main__": "storage cli",
     "pages": "storage models data analysis plots studies runs jobs ui",
-    "__init__": "storage models analysis runs canvas tl commands",  # when a name is asked for
+    "__init__": "storage models analysis runs canvas tl commands",  # on first use of a name
 }
 MAY_IMPORT = {part: set(others.split()) for part, others in _ALLOWED.items()}
 STREAMLIT = {"ui", "pages"}
 HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax", "optax"}
 HEAVY |= {"nibabel", "nilearn", "dask", "distributed"}
-# compiled kernels import numba at their top, and are themselves imported inside functions only
+# kernels import numba at their top, and are imported only inside functions
 KERNELS = "_kernels"  # compiled modules, which may import one another
 NOWHERE = {
     "pickle": "files are read without pickle",
     "joblib": "files are read without pickle",
     "multiprocessing": "its children would run the page's script again",
 }
-ONLY_IN = {  # the one file that may
+ONLY_IN = {  # call -> the only file that may use it
     "umap": "appca/analysis/umap.py",
     "pymanopt": "appca/models/stiefel.py",
     "jax": "appca/studies/digits.py",
     "optax": "appca/studies/digits.py",
 }
-# how files come into their places, and who may change them, is decided in one part alone
+# the only part that moves files and sets permissions
 WRITER = "storage"
 MOVES = {"os.replace", "os.rename", "os.renames", "os.link", "os.fsync", "shutil.move"}
 MOVES |= {f"tempfile.{name}" for name in ("mkstemp", "mkdtemp", "NamedTemporaryFile")}
@@ -161,13 +161,13 @@ NAMES_OF_NOTHING = {"found", "one", "own", "known", "given"}
 
 
 def part_of(path: str) -> str:
-    """Part of the package a file belongs to; "pages" for all that Streamlit runs."""
+    """Return the part of the package that contains a file; "pages" for scripts of Streamlit."""
     first, _, rest = path.partition("/")
     return rest.split("/")[0].removesuffix(".py") if first == "appca" else "pages"
 
 
 def offences(path: str, source: str) -> list[str]:
-    """Broken rules of one file, as sentences."""
+    """Return a sentence for each rule that a file breaks."""
     part, broken = part_of(path), []
     for line in imports(parsed(source)):
         said = (*_of_own_parts(line, path, part), *_of_packages(line, path, part))
@@ -246,7 +246,7 @@ REJECTED = [
 
 @cache
 def sources(*folders: str) -> Sources:
-    """Every module of the project, or below some of its folders, by its path."""
+    """Return the modules of the project, or of some folders, by path."""
     paths = [path for name in folders for path in sorted((ROOT / name).rglob("*.py"))]
     return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
 
@@ -291,7 +291,7 @@ def test_folders_are_explained_classes_have_names_and_small_modules_two_importer
 
 
 def test_the_web_process_starts_without_the_slow_packages():
-    """Import all but models, kernels and pages in one process, and look at what came along."""
+    """Import all modules except models, kernels and pages, and check for slow packages."""
     parts = ("words", "storage", "data", "analysis", "plots", "studies", "runs", "canvas")
     paths = sources(*(f"appca/{part}" for part in parts))
     names = [module_of(path) for path in paths if not module_of(path).endswith(KERNELS)]
@@ -308,14 +308,14 @@ def test_the_web_process_starts_without_the_slow_packages():
     assert len(names) > 20
 
 
-# ways in which data could become code or leave the machine
+# calls that could run data as code, or send data
 
 MAY_ASK = {
-    "appca/data/sources.py",  # published data sets, when a person asks for them
-    "appca/commands/app.py",  # whether its own server has started
-    "appca/ui/streamlit_internals.py",  # a Unix socket that the server listens at
+    "appca/data/sources.py",  # published data sets, on request
+    "appca/commands/app.py",  # checks whether its server has started
+    "appca/ui/streamlit_internals.py",  # a Unix socket of the server
 }
-ASK_OWN_SERVER = {"host.js", "dropping.js"}  # for a scene; to hand it a file
+ASK_OWN_SERVER = {"host.js", "dropping.js"}  # fetch a scene; upload a file
 HTML = re.compile(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc)\b")
 CODE = re.compile(r"\beval\s*\(|\bnew\s+Function\b|\bFunction\s*\(|javascript:")
 OUTSIDE = re.compile(

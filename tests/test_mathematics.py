@@ -1,4 +1,4 @@
-"""docs/mathematics.md against the code and its citations; the reference pages stand alone."""
+"""Tests of docs/mathematics.md: cited functions and tests exist; references import no appca."""
 
 import ast
 import importlib
@@ -23,7 +23,7 @@ CITATION = re.compile(r"docs/mathematics\.md\s+(\d+(?:\.\d+)?[a-z]?)")
 
 
 def parts_of(page: str) -> Iterator[tuple[str, str]]:
-    """Give the number of every heading, and the text below it up to the next one."""
+    """Yield the number of every heading, with the text up to the next heading."""
     found = list(HEADING.finditer(page))
     ends = [one.start() for one in found[1:]] + [len(page)]
     for one, end in zip(found, ends, strict=True):
@@ -31,7 +31,7 @@ def parts_of(page: str) -> Iterator[tuple[str, str]]:
 
 
 def unimportable(name: str) -> str:
-    """Say why `module:function` cannot be had; empty when it can."""
+    """Return why `module:function` cannot be imported, or an empty text."""
     module, colon, attributes = name.partition(":")
     if not colon or not attributes:
         return "write it as module:function"
@@ -47,7 +47,7 @@ def unimportable(name: str) -> str:
 
 
 def missing(name: str) -> str:
-    """Say why a test, `file` or `file::function`, cannot be run; empty when it can."""
+    """Return why a test, `file` or `file::function`, does not exist, or an empty text."""
     file, _, function = name.partition("::")
     path = ROOT / file
     if path.suffix != ".py" or not path.is_file():
@@ -57,7 +57,7 @@ def missing(name: str) -> str:
 
 
 def faults_of_the_page(page: str) -> list[str]:
-    """Broken rules of the page, as sentences: every equation has its section, row and test."""
+    """Return a sentence for each broken rule: every equation needs a section, a row and a test."""
     tags, rows = Counter(TAG.findall(page)), ROW.findall(page)
     numbers = Counter([*HEADING.findall(page), *tags.elements()])
     listed = Counter(row[0] for row in rows)

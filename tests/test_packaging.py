@@ -1,4 +1,4 @@
-"""What a wheel brings, what is asked for, and what a type checker and a star import see."""
+"""Tests of the wheel, its requirements, its types, and star imports."""
 
 import json
 import os
@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def test_version_and_repository_are_the_same_everywhere():
-    """The version comes from `appca/__init__.py`, the address from `[project.urls]`."""
+    """Compare with the version in `appca/__init__.py` and the address in `[project.urls]`."""
     citation = (ROOT / "CITATION.cff").read_text()
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "appca/__init__.py"
     assert f"\nversion: {appca.__version__}\n" in citation
@@ -123,7 +123,7 @@ def test_estimators_need_none_of_the_extras_and_the_rest_says_which_it_needs(tmp
     assert "pip install 'appca[tables]'" in done.stderr
 
 
-KEPT = ROOT / ".pytest_cache" / "mypy_types"  # what mypy has learned of NumPy and the package
+KEPT = ROOT / ".pytest_cache" / "mypy_types"  # mypy's cache of NumPy and the package
 SOUND = """
 from typing import Any, assert_type
 

@@ -1,4 +1,4 @@
-"""The clusterwise rivals, and the benchmarks' methods and measures, by other routes."""
+"""Tests of the clusterwise methods, and of the methods and measures of the benchmarks."""
 
 from itertools import product
 
@@ -117,7 +117,7 @@ def test_k_subspaces_reaches_the_best_of_all_partitions():
 
 
 def test_naming_is_the_best_area_under_the_curve_of_each_axis():
-    """Areas one class and axis at a time, with ties as zeros of unused axes make them."""
+    """Compare with areas for one class and axis at a time, with ties from unused axes."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 4, 200)
     scores = rng.normal(size=(200, 5)) * (rng.random((200, 5)) < 0.6)

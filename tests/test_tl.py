@@ -1,4 +1,4 @@
-"""`appca.tl.appca` against the estimator itself, on AnnData that anndata writes and reads."""
+"""Tests of `appca.tl.appca` against the estimator, with AnnData that anndata has stored."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ ad = pytest.importorskip("anndata", reason="the extra anndata brings it")
 
 
 def cells(seed, n=120, n_vars=14):
-    """Counts of cells of two kinds, sparse, with half of the genes marked as highly variable."""
+    """Return sparse counts of two kinds of cells; half of the genes are highly variable."""
     rng = np.random.default_rng(seed)
     rates = np.exp(rng.normal(size=(n, 3)) @ rng.normal(size=(3, n_vars)) / 2)
     adata = ad.AnnData(
@@ -118,7 +118,7 @@ def test_the_guide_runs_on_the_data_that_scanpy_brings():
     assert len(code) == 4
     names: dict = {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of scanpy and what it uses
+        warnings.simplefilter("ignore")  # from scanpy and its dependencies
         for part in code:
             exec(part, names)
     adata = names["adata"]
@@ -132,7 +132,7 @@ def test_values_sparse_dense_and_on_disk_give_the_same_and_come_back(seed, tmp_p
     full.X = full.X.toarray()
     appca.tl.appca(full, 4, 2)
     with monkeypatch.context() as patch:
-        patch.setattr("appca.frames.dense", None)  # sparse values are never dense
+        patch.setattr("appca.frames.dense", None)  # sparse values must not become dense
         appca.tl.appca(adata, 4, 2)
     assert adata.obs["appca_support"].tolist() == full.obs["appca_support"].tolist()
     np.testing.assert_allclose(adata.obsm["X_appca"], full.obsm["X_appca"], atol=0.02)

@@ -1,4 +1,4 @@
-"""The decorators of `appca.models.numeric_kernels` that leave a kernel plain Python."""
+"""Decorators of `appca.models.numeric_kernels` that do not compile."""
 
 from appca.models.numeric_kernels import LANES, exponentials, logarithms
 

@@ -39,11 +39,11 @@ def additions(
     features: np.ndarray | None,
     names: np.ndarray,
 ) -> dict[str, dict[str, Any]]:
-    """Return the entries that a fit adds to each part of annotated data under a key ("appca").
+    """Return the entries of a fit for each part of annotated data, under a key ("appca").
 
     `ratio` (K,) is the share of variance that each component explains. Only plain values of
-    `params` are stored. `features` (n_vars,) marks the variables that are the D features, or is
-    None; the model recognizes features by their `names` (D,).
+    `params` are stored. `features` (n_vars,) marks the variables that were fitted, or is None if
+    all were. The model recognizes features by their `names` (D,).
     """
     varm = {}
     if features is not None:
@@ -105,10 +105,10 @@ def add_fit(
     features = None if "use_rep" in params else np.isin(genes, wanted)
     refuse_if(
         n != len(run.scores),
-        f"“{name}” has {n:,} observations and {len(run.scores):,} were fitted; "
-        "fit all of them (--missing model), or write another kind of file.",
+        f"“{name}” has {n:,} observations, but {len(run.scores):,} were fitted; "
+        "fit all of them (--missing model), or choose another output format.",
     )
-    msg = f"“{name}” has other variables than were fitted; fit it again."
+    msg = f"“{name}” does not have the fitted variables; fit it again."
     refuse_if(features is not None and features.sum() != len(wanted), msg)
     added = additions(KEY, run, run, members.get("ratio"), params, features, wanted)
     try:
@@ -131,7 +131,7 @@ def add_fit(
             changed.seek(0)
             path.write_bytes(changed.read())
     except (OSError, LookupError, ValueError, RuntimeError, TypeError, AttributeError) as error:
-        msg = f"“{name}” is not a file that can be extended; save it again with anndata."
+        msg = f"“{name}” cannot be extended; save it again with anndata."
         raise InputError(msg) from error
     return {}
 

@@ -22,21 +22,21 @@ class Recipe(NamedTuple):
     settings: Mapping[str, Any]  # settings of a `RunConfig`
     threads: int  # BLAS threads
     log_likelihood: float  # nats
-    imported: bool = False  # from a file, so the settings may not reproduce it
+    imported: bool = False  # from a session file: the settings may not reproduce it
     order: tuple[int, ...] = ()  # index of each component after the fit; () if unchanged
     signs: tuple[int, ...] = ()  # -1 where the app flips a component's sign; () flips none
 
 
 def script(dataset: Dataset, recipe: Recipe) -> str:
-    """Return the script, which ends with `fitted` as the app shows it."""
+    """Return the script; its variable `fitted` has the fit as the app shows it."""
     imports, load = _loading(dataset)
     if (left_out := dataset.provenance.get("left_out") or {}).get("ids"):
         imports = f"import numpy as np\n{imports}"
         without = f"np.isin(dataset.ids, {left_out['ids']!r}), {left_out['why']!r}"
         load += f"\n\ndataset = dataset.without({without})"
-    same = "The same machine and versions give the same numbers to the bit."
+    same = "On the same machine, with the same versions, all numbers are equal to the bit."
     if recipe.imported:
-        same = "It came in a session file; fitted again by its settings, the numbers may differ."
+        same = "This fit came in a session file; a new fit with its settings may differ."
     arranged = ""
     if recipe.order and (list(recipe.order) != sorted(recipe.order) or -1 in recipe.signs):
         arranged = f"""
@@ -57,7 +57,7 @@ os.environ["OMP_NUM_THREADS"] = "{recipe.threads}"  # other numbers of threads r
 {load}
 
 expected = {dataset.digest!r}
-assert dataset.digest == expected, "these are not the data of the fit"
+assert dataset.digest == expected, "the fit used other data"
 
 config = RunConfig.from_record(
 {pformat(dict(recipe.settings), width=WIDTH)}
@@ -75,14 +75,14 @@ def _loading(dataset: Dataset) -> tuple[str, str]:
     source, options = kept.get("source"), dict(kept.get("options", {}))
     files = [str(name) for name in kept.get("files", [])]
     if kept.get("left_out") and not kept["left_out"].get("ids"):
-        source, files = "", []  # no files if too many rows were left out to list here
+        source, files = "", []  # the files are not enough if many rows were removed
     if source in SOURCES:
         usual = {option.name: option.default for option in SOURCES[source].options}
         special = {k: v for k, v in options.items() if k in usual and v != usual[k]}
         return "\nfrom appca.data.sources import load", _call("load", repr(source), special)
     if source != "file" or not files or files[0].endswith(".zarr"):  # a folder
         imports = "\nfrom appca.data.store import DatasetStore\nfrom appca.runs.home import home"
-        about = "# The app's own copy of the data, on the machine of the fit."
+        about = "# The app's copy of the data, on the machine of the fit."
         return imports, f"{about}\ndataset = DatasetStore(home()).get({dataset.digest!r})"
     options = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
     paths = "sorted(path for path in folder.rglob('*') if path.is_file())"
@@ -90,7 +90,7 @@ def _loading(dataset: Dataset) -> tuple[str, str]:
         paths = f"[folder / name for name in {[PurePath(name).name for name in files]!r}]"
     imports = "from pathlib import Path\n\nfrom appca.data.readers import read_many"
     load = f"""\
-folder = Path(".")  # write here where the files are
+folder = Path(".")  # the folder of the files
 paths = {paths}
 files = [(path.relative_to(folder).as_posix(), path) for path in paths]
 {_call("read_many", "files", options)}"""

@@ -53,13 +53,13 @@ def association(
     X : array-like or data frame, shape (N, D)
         Rows to describe.
     table : data frame, or mapping of str to array-like of shape (N,)
-        Kinds follow from values, not dtypes: texts, booleans, categoricals and whole numbers with
-        at most 20 distinct values are classes; texts such as 2026-11-24 are dates. Rows without a
+        A column's kind depends on its values, not its dtype: texts, booleans, categoricals and up
+        to 20 distinct whole numbers are classes; texts such as 2026-11-24 are dates. Rows without a
         value (NaN, NaT, None, masked, empty text) are excluded from the tests of that column.
     blocks : str or array-like of shape (N,), optional
         A column of the table, or values. Rows are permuted only within blocks, such as batches.
     n_permutations : int
-        Permutations per test. Up to ten times as many are drawn until 20 reach the observed value.
+        Permutations per test, and up to ten times as many until 20 reach the observed value.
         If none does, p comes from a generalized Pareto tail (Knijnenburg et al., 2009), bounded
         below only by the number of distinct permutations of the rows.
     random_state : int, Generator or None
@@ -102,7 +102,7 @@ def association(
 
 
 def measures_of_rows(X: Any) -> dict[str, np.ndarray]:
-    """Return measures (N,) of rows X (N, D) that may be measurement artifacts; NaN is missing."""
+    """Return technical measures (N,) of rows X (N, D), such as their totals; NaN is missing."""
     sparse = hasattr(X, "tocsr")
     sums = np.asarray(X.sum(axis=1) if sparse else np.nansum(X, axis=1), dtype=float).ravel()
     measures = {"row sum": sums, "row order": np.arange(len(sums), dtype=float)}
@@ -122,7 +122,7 @@ def associated(
     n_permutations: int = 999,
     random_state: Any = None,
 ) -> "pd.DataFrame":
-    """Test columns against scores and use (N, K); mark columns that follow `technical` measures."""
+    """Test columns against scores and use (N, K); mark those that follow `technical` measures."""
     import pandas as pd
 
     rng, n = np.random.default_rng(random_state), len(scores)
@@ -186,14 +186,14 @@ def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -
         n_levels, n_measured = len(np.unique(values)), len(np.unique(measured))
         if min(n_levels, n_measured) < 2:
             continue
-        if column.kind == "class":  # alike if sorting by the measure keeps every class contiguous
+        if column.kind == "class":  # suspicious if sorting by the measure sorts classes
             changes = np.count_nonzero(np.diff(values[np.argsort(measured, kind="stable")]))
             alike = changes == n_levels - 1 and n_measured >= n_levels
         else:
             alike = abs(spearmanr(values, measured)[0]) >= ALIKE
         if alike:
-            return SORTED if name == "row order" else f"it follows the {name}"
-    return "it is named like a batch" if _BATCH.search(column.name) else ""
+            return SORTED if name == "row order" else f"it is correlated with the {name}"
+    return "its name suggests a batch" if _BATCH.search(column.name) else ""
 
 
 def _tested(
@@ -219,7 +219,7 @@ def _tested(
         ranks = rankdata(x)
         return np.asarray(ranks - (np.bincount(blocks, ranks) / np.bincount(blocks))[blocks])
 
-    def log_ties(x: np.ndarray) -> float:  # log number of permutations that leave x unchanged
+    def log_ties(x: np.ndarray) -> float:  # log number of permutations that do not change x
         levels, codes = np.unique(x, return_inverse=True)
         return float(gammaln(np.bincount(blocks * len(levels) + codes) + 1).sum())
 
@@ -233,7 +233,7 @@ def _tested(
     Q = scaled(np.vstack(parts).astype(float))
 
     def shares(T: np.ndarray, Q: np.ndarray, of: np.ndarray) -> np.ndarray:
-        """Return shares (M, a, C, b) of targets (M, a, n) that parts (P, b, n) explain."""
+        """Return the shares of targets (M, a, n) that parts (P, b, n) explain, (M, a, C, b)."""
         products = (T.reshape(-1, n) @ Q.reshape(-1, n).T).reshape(*T.shape[:2], *Q.shape[:2])
         starts = np.flatnonzero(np.diff(of, prepend=-1))
         return np.asarray(np.add.reduceat(np.square(products, out=products), starts, axis=2))
@@ -289,7 +289,7 @@ def _ends(
 def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
     """Propose names for components, counted from 1, from significant, non-technical columns.
 
-    Missing values are never names, and a component more associated with gaps gets no name.
+    Missing values are never names, and a component that follows missing values gets none.
     """
     names: dict[int, str] = {}
     telling = tests[tests["q"] < SIGNIFICANT]
@@ -327,7 +327,7 @@ def variance_by(
     X : array-like or data frame, shape (N, D)
         Missing entries (NaN) are ignored.
     classes : array-like of shape (N,), optional
-        One class per row; rows without a class are left out.
+        One class per row; rows without a class are ignored.
     blocks : mapping of str to sequence of int, optional
         Block names mapped to columns of X; blocks must not overlap.
 
@@ -364,7 +364,7 @@ def variance_by(
     codes, names = pd.factorize(of_rows)
     for c, name in enumerate(names):
         inside = np.flatnonzero(codes == c)
-        saved, left = np.zeros_like(W), np.zeros(D)  # squares that components remove, remainder
+        saved, left = np.zeros_like(W), np.zeros(D)  # squares removed by components; remainder
         for part in np.array_split(inside, 1 + len(inside) * D // _DRAWN):
             y, s = values[part], scores[part]
             y = np.asarray(y.toarray() if hasattr(y, "toarray") else y, dtype=float) - mean

@@ -8,7 +8,7 @@ import numpy as np
 
 from appca.data.brain import Event, cleaned, drift
 
-LENGTH = 32.0  # seconds until the blood response is over
+LENGTH = 32.0  # duration of the blood response, in seconds
 _FINE = 0.1  # seconds; maximum step of the grid for events
 OVERLAP = "dice", "energy_inside", "on", "on_inside"
 FAMILY_WISE = 0.05  # probability of any false voxel in the reference map
@@ -25,10 +25,10 @@ class Reference(NamedTuple):
 def stimulus(
     events: Sequence[Event], n_volumes: int, repetition: float, shift: float = 0.0
 ) -> np.ndarray:
-    """Convolve events, `shift` seconds later, with the blood response; return a course (T,).
+    """Return the expected course (T,) of events, `shift` seconds later, in the blood response.
 
-    An event without duration is an impulse. The response is the canonical one (Friston et al.
-    1998; SPM), scaled to sum 1: a gamma density of shape 6 minus a sixth of that of shape 16.
+    An event without duration is an impulse. The canonical response (Friston et al. 1998; SPM) is
+    a gamma density of shape 6 minus a sixth of the one of shape 16, scaled to sum 1.
     """
     fine = math.ceil(repetition / _FINE)
     step = repetition / fine
@@ -53,9 +53,9 @@ def unit(course: np.ndarray) -> np.ndarray:
 
 
 def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
-    """Return the share of circular shifts of a stimulus `raw` (T,) that correlate as well as it.
+    """Return a p value: the share of circular shifts of `raw` (T,) that correlate as well.
 
-    The correlation is the largest |r| over the courses (K, T) of length 1. `raw` includes drift.
+    The statistic is the largest |r| with a course (K, T) of length 1. `raw` includes drift.
     """
     turned = unit(np.stack([np.roll(raw, shift) for shift in range(len(raw))]))
     best = np.abs(turned @ courses.T).max(axis=1)
@@ -92,7 +92,7 @@ def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
 
 
 def place(values: np.ndarray, active: np.ndarray) -> dict[str, float]:
-    """Compare a component's map (V,), positive with the stimulus, with the active voxels (V,).
+    """Compare a component's map (V,), signed to increase with the stimulus, with the active voxels.
 
     `dice` compares the active voxels with equally many of the strongest voxels. `energy_inside` is
     the share of the map's squared values at active voxels. `on` and `on_inside` are the shares of

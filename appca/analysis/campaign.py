@@ -19,12 +19,12 @@ from appca.storage.journal import JournalStore, Record
 
 MOST_ROWS = 6000  # default size of the random sample of rows
 Report = Callable[[float], object]
-Step = tuple[Any, ...]  # numbers and texts at the start of a measurement's record
+Step = tuple[Any, ...]  # the key of a measurement's record
 Measure = Callable[[Step, Report], Record]
 
 
 class Campaign(Recorded):
-    """Base of the settings of a campaign, which determine all its numbers.
+    """Base of the settings of a campaign, which determine all results.
 
     Subclasses define the `steps`, in the order of measuring, and how to measure one.
     """
@@ -47,9 +47,9 @@ class Campaign(Recorded):
         report: Callable[[int, float], object] = lambda _place, _share: None,
         most: int | None = None,
     ) -> None:
-        """Measure the steps missing from the journal, or only those among the first `most`.
+        """Measure the steps missing from the journal, at most up to step number `most`.
 
-        `report` receives the index of a step and its completed fraction.
+        `report` receives the index of the step and its completed fraction.
         """
         done, steps, journal = self.records(home), self.steps()[:most], self.journal(home)
         places = [place for place, step in enumerate(steps) if step not in done]
@@ -75,7 +75,7 @@ class Campaign(Recorded):
 
     @classmethod
     def earlier(cls, home: Path, first: str | None = None) -> Iterator[Self]:
-        """Return the campaigns in this home, the id `first` before the others, newest first."""
+        """Yield the campaigns in this home, newest first, but the id `first` before all others."""
         store = cls.journal(home)
         for name in filter(None, [first, *store.names()]):
             with suppress(ValueError, TypeError, KeyError, AttributeError):

@@ -21,7 +21,7 @@ from appca.words import fixed, refuse_if
 
 MODELS = ("aPPCA", "aFA")  # models with an exact held-out likelihood
 MOST_CELLS = 600
-_SEED_STEP = 1000  # separates the seeds of repeats from seeds chosen by hand
+_SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
 Floats = np.ndarray
@@ -56,19 +56,19 @@ class GridConfig(FitCampaign):
             refuse_if(np.min(value, initial=2**62) < least, msg)
         refuse_if(
             not 0 < len(self.cells) <= MOST_CELLS,
-            f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L make "
-            f"{len(self.cells):,}: choose other ranges.",
+            f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L give "
+            f"{len(self.cells):,}, so choose other ranges.",
         )
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """All cells (K, L) whose likelihood is exact, by K, then by L."""
+        """All cells (K, L) with an exact likelihood, sorted by K, then L."""
         every = product(self.components, self.actives)
         can = ALL_MODELS[self.model].can
         return tuple((k, L) for k, L in every if k >= L and can.is_exact(k, L))
 
     def steps(self) -> list[Step]:
-        """Return every (K, L, fold): PPCA of each size first, then cells by K and by L."""
+        """Return every (K, L, fold): PPCA of each size first, then the cells sorted by K and L."""
         ppca = {(q, q) for cell in self.cells for q in cell}
         order = [*sorted(ppca), *(cell for cell in self.cells if cell not in ppca)]
         return [(*cell, fold) for cell in order for fold in range(self.n_folds)]
@@ -111,8 +111,8 @@ def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np
     rows = sample_of(n_rows, max_rows, 0)
     refuse_if(
         len(rows) < max(n_folds, 4),
-        f"{n_folds} folds need at least {max(n_folds, 4)} rows; got {len(rows)}: choose fewer "
-        "folds or more rows.",
+        f"{n_folds} folds need at least {max(n_folds, 4)} rows; got {len(rows)}, so choose "
+        "fewer folds or more rows.",
     )
     shuffled = np.random.default_rng([0, 1]).permutation(rows)
     parts = [np.sort(part) for part in np.array_split(shuffled, n_folds)]
@@ -160,7 +160,7 @@ def near(log_likelihood: Floats) -> np.ndarray:
         return np.zeros(means.shape, dtype=bool)
     best = np.unravel_index(np.nanargmax(means), means.shape)
     behind, error = over_folds(log_likelihood[best] - log_likelihood)
-    return np.asarray(behind <= error)  # NaN compares as False; the best cell itself has 0 <= 0
+    return np.asarray(behind <= error)  # comparisons with NaN are False
 
 
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
@@ -221,11 +221,11 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
         rank = "best on unseen rows" if at == best else rank
         return Suggestion((k, L), f"With L = {L}, K = {k} is the {rank}.")
     if at == best:
-        return Suggestion((k, L), f"With L = {L}, more components still help; widen the grid.")
+        return Suggestion((k, L), f"With L = {L}, more components still help; extend the grid.")
     text = f"With L = {L}, K = {k} is the elbow of a curve that rises to the edge of the grid: "
     text += f"{fixed(means[at + 1] - means[at])} nats for {sizes[at + 1] - k} more"
     if at > 0:
-        text += f", against {fixed(means[1] - means[0])} between {sizes[0]} and {sizes[1]}"
+        text += f", compared with {fixed(means[1] - means[0])} from {sizes[0]} to {sizes[1]}"
     return Suggestion((k, L), f"{text}.")
 
 
@@ -250,7 +250,7 @@ class StabilityConfig(FitCampaign):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        msg = f"Halves are fitted with a model out of {', '.join(MODELS)}; got “{self.model}”."
+        msg = f"Halves of the rows can be fitted with {' or '.join(MODELS)}; got “{self.model}”."
         refuse_if(self.model not in MODELS, msg)
 
     def steps(self) -> list[Step]:
@@ -290,7 +290,7 @@ class StabilityConfig(FitCampaign):
         return measure_step
 
     def outcome(self, home: Path) -> Stability | None:
-        """Return all fits; None until the last fit is stored."""
+        """Return the results of all fits, or None until the last one is stored."""
         records = self.records(home)
         if len(records) < self.repeats:
             return None

@@ -1,9 +1,9 @@
 """Compare fits: matched components, variants of adaptive PPCA, rival methods, hidden cells.
 
 All methods are fitted to the same rows and features and scored on the same held-out rows, so that
-paired differences have a standard error. A feature is left out for all methods if it has less than
-5% of the mean variance, or its variance depends on fewer than two rows: with a noise variance per
-feature, such a feature makes a density arbitrarily large.
+paired differences have a standard error. A feature is dropped for all methods if it has less than
+5% of the mean variance, or if fewer than two rows determine its variance: a model with one noise
+variance per feature would give it an arbitrarily large density.
 """
 
 import tempfile
@@ -129,7 +129,7 @@ def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> Riva
     if others.standard_error.any():
         notes.append("log-likelihood estimated by sampling")
     if not np.all(model.noise_variance_):
-        notes.append("leaves features out, so its density is of other data")
+        notes.append("drops features, so its density is not comparable")
         density = None
     back, free = model.inverse_transform(others.scores), getattr(model, "n_parameters_", 0)
     floor, note = share_at_floor(model.noise_variance_, split.train), "; ".join(notes)
@@ -181,7 +181,7 @@ def factor_analysis(q: int, split: Split, cap: Cap) -> RivalProjection:
     notes = [f"stopped after {_FA_PASSES} iterations, not converged"] if stopped else []
     density: Any = log_density(split.test, model.mean_, model.components_, noise)
     if noise.min() < _LEAST_NOISE * noise.mean():
-        notes, density = [*notes, "some features hardly vary, so its density has no bound"], None
+        notes, density = [*notes, "some features hardly vary, so its density is unbounded"], None
     free = len(model.mean_) * (q + 2) - q * (q - 1) // 2
     return RivalProjection(scores, seconds, density, back, "; ".join(notes), free)
 
@@ -331,7 +331,7 @@ class Ranked(NamedTuple):
 
 
 class ModelAdvice(NamedTuple):
-    """The recommended variant and the best rival."""
+    """A recommended variant, and the best rival."""
 
     chosen: Ranked
     is_best: bool  # two standard errors above every other variant
@@ -432,8 +432,8 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     most = min(len(X) - 1, int(vary.sum()) - 1)
     refuse_if(
         config.n_components > most,
-        f"Comparing models with K = {config.n_components} needs more rows or features that "
-        f"vary: at most K = {most} here. Choose a smaller K.",
+        f"Comparing models with K = {config.n_components} needs more rows or varying "
+        f"features; choose at most K = {most}.",
     )
     return Split(X[:, vary], fitted.transform(test)[:, vary], train, config.preprocessing)
 
@@ -471,7 +471,7 @@ def prefers_row_scales(fits: dict[str, RivalProjection]) -> bool:
 
 
 def advise(lines: list[Ranked]) -> ModelAdvice | None:
-    """Return the recommended variant, if possible a reliable variant.
+    """Return the recommended variant, preferably a reliable one.
 
     A variant ties with the best if the paired difference is within two standard errors. Ties are
     ranked: the paper's model first, then row scales alone, then the fewest parameters. Returns
@@ -490,9 +490,8 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     return ModelAdvice(chosen, len(level) == 1, rival, lead, error)
 
 
-# The test on hidden cells hides some observed cells in addition to the missing ones. Models are
-# fitted without both, and predictions of the hidden cells are compared with the truth in
-# preprocessed units; the preprocessing is learned without the hidden cells.
+# The test on hidden cells removes some observed cells before preprocessing and fitting, and
+# compares their predictions with the true values, in preprocessed units.
 SHARE, REPEATS = 0.05, 3  # share of observed cells hidden in a repeat, number of repeats
 MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
 RIDGE, NEAR = "ridge", "near"

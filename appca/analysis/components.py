@@ -40,7 +40,7 @@ def summarise(
 
     to = reference.astype(np.float64)
     draws = components[:, :: -(-components.shape[0] * components.shape[1] // MOST_DRAWS)]
-    origin = np.asarray(view(to), dtype=np.float64)  # differences from an origin lose fewer digits
+    origin = np.asarray(view(to), dtype=np.float64)  # subtracting an origin loses fewer digits
     total, squares = np.zeros(origin.shape), np.zeros(origin.shape)
     cosine = np.empty((*draws.shape[:2], len(to)))
     has = np.empty(cosine.shape, dtype=bool)
@@ -83,7 +83,7 @@ def name_of(model: FittedModel, k: int) -> str:
 
 
 def in_data_space(model: FittedModel) -> np.ndarray:
-    """Return the components (K, D) in units of the data after any preparation."""
+    """Return the components (K, D) in units of the data, after a preparation if there is one."""
     return model.preprocessing.directions(model.components.T).T
 
 
@@ -143,7 +143,7 @@ def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str
 class Steering(NamedTuple):
     """A linear map from scores to some columns of the data."""
 
-    average: np.ndarray  # (m,) in units of the data after any preparation
+    average: np.ndarray  # (m,) in units of the (prepared) data
     patterns: np.ndarray  # (K, m)
     reach: np.ndarray  # (K,) largest absolute score of any row
     columns: np.ndarray  # (m,) indices of these columns in the data
@@ -161,7 +161,7 @@ def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
     return Steering(average[columns], patterns[:, columns], reach, columns)
 
 
-LEAST_ROWS = 30  # a scatter plot of fewer points shows no shape
+LEAST_ROWS = 30  # fewer points show no shape in a scatter plot
 
 
 class Subspace(NamedTuple):
@@ -257,7 +257,7 @@ def explained_shares(fitted: FittedRun) -> tuple[np.ndarray, float]:
     W = fitted.components.astype(np.float64)
     squares, gram = scores.T @ scores, W @ W.T
     power, lengths = np.diagonal(squares), np.diagonal(gram)
-    # W'r is s times this ratio; with noise per feature, the mean noise approximates it.
+    # W'r is s times this ratio. With noise per feature, the mean noise is an approximation.
     by_feature = np.ndim(fitted.noise_variance) > 0
     noise = lengths if by_feature else fitted.noise_variance
     ratio = noise / np.maximum(fitted.latent_variance, tiny)
@@ -313,7 +313,7 @@ class Sharing(NamedTuple):
 
 
 def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
-    """Count the components that the rows of each class use, and those that two classes share.
+    """Return the use of components by the rows of each class, and the number that classes share.
 
     `active` is (N, K); `codes` (N,) are classes. Rows with negative codes have no class.
     With s_a the sum of the 0/1 supports of class a, pairs of rows of classes a and b share
@@ -330,6 +330,6 @@ def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
 
 
 def closest_pairs(shared: np.ndarray) -> list[tuple[int, int, float]]:
-    """Return pairs of distinct classes, those that share most components (C, C) first."""
+    """Return pairs of distinct classes, sorted by shared components (C, C), largest first."""
     every = ((a, b, float(shared[a, b])) for a, b in combinations(range(len(shared)), 2))
     return sorted((pair for pair in every if not np.isnan(pair[2])), key=lambda pair: -pair[2])

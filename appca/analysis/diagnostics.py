@@ -29,7 +29,7 @@ class Requirement(NamedTuple):
     """Number of sweeps that a chain needs; a rough estimate if below `INDEPENDENT_DRAWS`."""
 
     burn_in: int
-    total: int  # sweeps to keep after burn-in
+    total: int  # sweeps after burn-in
     dependence: float  # ratio to the number of independent draws needed; above 5 is a problem
 
 
@@ -41,7 +41,7 @@ def raftery_lewis(draws: ArrayLike) -> Requirement:
         below = x <= x.min()
     thin = thinning(below)
     z = below[::thin]
-    # Count an unseen change as half a change, otherwise a stuck chain would seem sufficient.
+    # Count a transition that never occurs as half a transition, or a stuck chain would pass.
     before, after = z[:-1], z[1:]
     alpha = max((~before & after).sum(), 0.5) / max((~before).sum(), 1)
     beta = max((before & ~after).sum(), 0.5) / max(before.sum(), 1)
@@ -146,7 +146,7 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.fl
 
 
 def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
-    """Diagnose every invariant quantity that varies; do not split R-hat for binary quantities."""
+    """Diagnose every invariant quantity that varies; R-hat of binary quantities is not split."""
     from appca.models.chains import load_arviz
 
     arviz, diagnoses = load_arviz(), []
@@ -166,7 +166,7 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
 
 
 def starts_apart(model: str, parameters: Mapping[str, Any]) -> bool:
-    """Whether the chains started far apart, without which their agreement proves nothing."""
+    """Whether chains started far apart; otherwise their agreement proves little."""
     starts = parameters.get("init"), parameters.get("chain_starts")
     return bool(model == "NPPCA" or starts[0] == "random" or starts[1] == "overdispersed")
 
@@ -186,7 +186,7 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
         why = f"{used} components are used by at least 5% of rows, in most draws."
         size = Check("good", "K found", why)
         if (np.asarray(posterior["n_components"]) == most).all():
-            why = f"Every draw uses all {most} components there may be; allow more and fit again."
+            why = f"Every draw uses all {most} available components; allow more and fit again."
             size = Check("doubtful", f"All {most} used", why)
         checks.append(size)
     if "log_posterior" in posterior:
@@ -222,7 +222,7 @@ def of_chains(
     ess, wanted = np.nan_to_num(min(fewest[4:6])), LEAST_ESS_PER_CHAIN * n_chains
     told = f"R-hat {most.r_hat:.2f}, should be below {LARGEST_R_HAT}"
     if not np.isfinite(most.r_hat):
-        told = "a chain never moves, so that R-hat cannot be computed"
+        told = "a chain never moves, so R-hat cannot be computed"
     why = f"The chains disagree about the {most.name} ({told}): raise the burn-in and the"
     checks = [Check("bad", "Chains disagree", f"{why} number of draws.")]
     if most.r_hat <= LARGEST_R_HAT:
@@ -231,18 +231,18 @@ def of_chains(
         why = f"R-hat of the {most.name} is {most.r_hat:.3f}, above {LARGEST_R_HAT}: draw more."
         checks = [Check("doubtful", "Chains nearly agree", why)]
     why = (
-        f"The {fewest.name} has {ess:.0f} effective draws where {wanted} are wanted: trust "
-        "averages, not intervals yet, and raise the number of draws."
+        f"The {fewest.name} has {ess:.0f} effective draws, but {wanted} are needed: you can "
+        "trust averages, but not intervals, so raise the number of draws."
     )
     enough = f"Every quantity has at least {ess:.0f} effective draws."
     few = Check("doubtful", "Few draws", why)
     checks.append(Check("good", "Enough draws", enough) if ess >= wanted else few)
     if n_chains == 1:
-        checks.append(Check("doubtful", "One chain", "None can disagree with it: sample two."))
+        checks.append(Check("doubtful", "One chain", "Sample a second one to compare them."))
     elif apart:
-        checks.append(Check("good", "Started apart", "The chains began far from one another."))
+        checks.append(Check("good", "Started apart", "The chains started far from one another."))
     elif apart is False:
-        same = "The chains share a start, so a higher peak may be missed; start them apart."
+        same = "All chains had the same start and may have missed a higher peak; start them apart."
         checks.append(Check("doubtful", "One start", same))
     return checks
 
@@ -252,7 +252,7 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
     from scipy.special import betaincinv
 
     rare, (row, share) = rarely_used(fitted), farthest(fitted)
-    checks = [Check("good", "Components used", "At least 1% of rows use each component.")]
+    checks = [Check("good", "Components used", "Each component is used by at least 1% of rows.")]
     if rare:
         why = f"Under 1% of rows use component {', '.join(map(str, rare))}: lower K or start again."
         checks = [Check("doubtful", "Component unused", why)]
@@ -260,7 +260,7 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
     n, L = len(fitted.active), max(1.0, float(fitted.active.sum(axis=1).mean()))
     by_chance = betaincinv(L / 2, L * (n - 1) / 2, 1 - 0.01 / n)  # 99% limit for the largest share
     if share > max(MOST_OF_A_ROW, by_chance):
-        why += ": look at that row, and leave it out if it is an error."
+        why += ": look at that row, and remove it if it is an error."
         level: Level = "bad" if share > MOST_BEFORE_BAD else "doubtful"
         return [*checks, Check(level, "One row dominates", why)]
     return [*checks, Check("good", "No row dominates", f"At most {why}.")]
@@ -269,12 +269,12 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
 def of_halves(halves: Stability | None) -> list[Check]:
     """Check that fits to halves recover the components, and that K and L suit the other half."""
     if halves is None:
-        why = "Fit halves of the rows to see whether their components agree with these."
+        why = "Fit halves of the rows to see whether they have the same components."
         return [Check("unknown", "Halves not fitted yet", why)]
     (gain, error), (more, its_error) = halves.over_ppca.mean(axis=0), halves.larger.mean(axis=0)
     cosines, checks = np.median(halves.cosines, axis=0), list[Check]()
     kept, K, least = int((cosines >= RECOVERED).sum()), len(cosines), f"{cosines.min():.2f}"
-    why = f"Held-out rows gain {fixed(gain)} ± {fixed(error)} nats each over PCA with L components"
+    why = f"Held-out rows gain {fixed(gain)} ± {fixed(error)} nats per row over PCA with L axes"
     if gain > CLEAR * error:
         checks = [Check("good", "Better than PCA", f"{why}.")]
     elif gain < -CLEAR * error:
@@ -287,13 +287,13 @@ def of_halves(halves: Stability | None) -> list[Check]:
     level: Level = "good" if kept == K else "doubtful" if cosines.min() >= ROUGHLY else "bad"
     if kept < K:
         why = (
-            f"Only {kept} of {counted(K, 'component')} return when half of the rows are fitted "
+            f"Only {kept} of {counted(K, 'component')} reappear in fits to half of the rows "
             f"(|cos| from {least}, should be {RECOVERED}): do not name them; lower K or add rows."
         )
     checks.append(Check(level, f"{kept} of {counted(K, 'component')} return", why))
     if more > CLEAR * its_error:
         by = f"{fixed(more)} ± {fixed(its_error)} nats"
-        why = f"One more component per row describes held-out rows better, by {by} each: raise L."
+        why = f"One more component per row improves held-out rows by {by} per row: raise L."
         checks.append(Check("doubtful", "L is too small", why))
     return checks
 
@@ -310,7 +310,7 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     if repeated <= few:
         label = f"{repeated:,} repeated" if repeated else "No repeated rows"
         return [clear, Check("good", label, why)]
-    why += " They make the fit look surer: leave them out."
+    why += " They make the fit look more certain: remove them."
     return [clear, Check("doubtful", f"{repeated:,} repeated", why)]
 
 
@@ -334,19 +334,19 @@ def of_climb(log_likelihoods: Sized, reason: str, at_floor: float = 0.0) -> list
         why += "lower K or L, or look for repeated rows."
         return [Check("doubtful", "Noise at its floor", why)]
     passes = counted(len(log_likelihoods), "iteration")
-    other_starts = "A few other starts tell whether it is the best."
+    other_starts = "Try other starts to see whether it is the best solution."
     endings: dict[str, tuple[Level, str, str]] = {
-        "closed form": ("good", "Solved exactly", "There is nothing to converge."),
+        "closed form": ("good", "Solved exactly", "No iterations are needed."),
         "converged": ("good", f"Converged in {passes}", other_starts),
-        "reached": ("bad", "Not converged", f"It stopped at the {passes} allowed: allow more."),
-        "stopped by": ("doubtful", "Stopped early", f"Stopped by hand after {passes}: fit again."),
+        "reached": ("bad", "Not converged", f"It reached the limit of {passes}: raise the limit."),
+        "stopped by": ("doubtful", "Stopped early", f"It was stopped after {passes}: fit again."),
         "": ("doubtful", "Ended", f"The fit ended for another reason: {reason}."),
     }
     ended = next(Check(*told) for begin, told in endings.items() if reason.startswith(begin))
     free = Check("good", "Noise above its floor", "The noise variance is a free estimate.")
     if at_floor > MOST_AT_FLOOR:
         share = percent(at_floor)
-        why = f"The noise variance of {share} of the features is at its floor: take one noise "
+        why = f"The noise variance of {share} of the features is at its floor: use one noise "
         why += "variance for all features, or fewer components."
         free = Check("doubtful", f"Noise of {share} at its floor", why)
     return [ended, free]

@@ -49,7 +49,7 @@ def enrichment(
         each line; or a NIfTI atlas of numbered regions, whose features are named "voxel-x-y-z".
     feature_names : sequence of str, length D
     least : int
-        Minimum number of features of X in a set; smaller sets are left out.
+        Minimum number of features of X in a set; smaller sets are ignored.
     n_rotations : int
         Random directions per test, extended as in `association` by a generalized Pareto tail.
     random_state : int, Generator or None
@@ -80,7 +80,7 @@ def enrichment(
     left = np.nan_to_num(np.asarray(dense, dtype=float) - model.mean_ - scores @ W)
     left /= np.maximum(left.std(axis=0), _LEAST_SPREAD)
     left -= left.mean(axis=1, keepdims=True)
-    # QR leaves random combinations of the rows unchanged in min(n, D) coordinates
+    # random combinations of R's rows have the same distribution, with fewer coordinates
     left = np.asarray(np.linalg.qr(left, mode="r")) if len(left) > left.shape[1] else left
     in_sets = left @ members  # (n, S)
     root = np.asarray(np.linalg.qr(left.T, mode="r")).T if left.shape[1] > len(left) else left
@@ -118,7 +118,7 @@ def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[li
     """Return the names of sufficiently large sets, and their features, sparse (D, S)."""
     from scipy.sparse import csc_array
 
-    msg = f"X has {D:,} features; got {len(features):,} names, so give one for each."
+    msg = f"X has {D:,} features; got {len(features):,} names, so give one name per feature."
     refuse_if(len(features) != D, msg)
     place = {str(name): d for d, name in enumerate(features)}
     wanted = sets if isinstance(sets, Mapping) else read_sets(Path(sets).name, Path(sets))

@@ -57,7 +57,7 @@ class DescribedRows(_ReadOnly):
 
     @classmethod
     def from_description(cls, description: "Description") -> "DescribedRows":
-        """Convert the result of `describe` to the stored precision."""
+        """Convert a result of `describe` to the precision of stored runs."""
         errors = description.standard_error
         stored = {"log_likelihood_errors": errors if errors.any() else None}
         rounded = ("scores", "inclusion", "membership", "error", "row_scales")
@@ -95,8 +95,8 @@ class FittedModel(_ReadOnly):
     Components (K, D') and mean (D',) refer to the D' features after preprocessing. Noise variance
     is a number, or one per feature (0 for a constant feature). `scale` (K,) is the root mean square
     of a component's scores over its rows. If the support size varies, `n_active` is None, `weights`
-    (K,) is the share of rows that use a component, and alpha the IBP's mass parameter. Queries of a
-    sampled fit average over `draws` (`QueryDraws`). `log_likelihoods` (nats) has each iteration.
+    (K,) are the shares of rows that use each component, and alpha is the IBP's mass parameter.
+    Queries of a sampled fit average over `draws`. `log_likelihoods` are per iteration.
     """
 
     components: np.ndarray
@@ -129,7 +129,7 @@ class FittedModel(_ReadOnly):
         Raises KeyError for missing arrays, ValueError if an array should be a number.
         """
         draws = _without(DRAWS, arrays)
-        msg = "the draws that queries average over do not fit together"
+        msg = "the draws of the posterior do not match each other"
         refuse_if(draws and not _are_draws(draws, arrays), msg)
         parts: dict[str, Any] = {name: arrays[name] for name in _EVERY_MODEL}
         parts |= {name: arrays[name] for name in _SOME_MODELS if name in arrays}
@@ -139,7 +139,7 @@ class FittedModel(_ReadOnly):
         if "size_probabilities" in parts:
             del numbers["n_active"]
         for name in numbers.keys() & arrays.keys():
-            msg = f"there is an array of shape {arrays[name].shape} where a number belongs"
+            msg = f"an array of shape {arrays[name].shape} is stored in place of a number"
             refuse_if(arrays[name].shape, msg)
             parts[name] = numbers[name](arrays[name].item())
         before, curve = _without(PREPROCESSING, arrays), arrays.get(CURVE, np.empty(0))
@@ -156,7 +156,7 @@ class FittedModel(_ReadOnly):
         return cls.from_arrays(arrays)
 
     def estimator_arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays that an estimator's `restore` needs."""
+        """Return the arrays for an estimator's `restore`."""
         every = {name: getattr(self, name) for name in (*_EVERY_MODEL, "alpha", *_SOME_MODELS)}
         arrays = {name: np.asarray(value) for name, value in every.items() if value is not None}
         K = len(self.components)
@@ -273,7 +273,7 @@ class OfModel(Recorded):
     parameters: dict[str, Any]
 
     def __post_init__(self) -> None:
-        """Copy the dicts, so that the id cannot change later."""
+        """Copy the dicts, because the id depends on them."""
         options = Preprocessing.from_dict(plain("preprocessing", self.preprocessing))
         object.__setattr__(self, "preprocessing", options.to_dict())
         object.__setattr__(self, "parameters", plain("parameters", self.parameters))

@@ -37,7 +37,7 @@ class RowColour(NamedTuple):
     """A way to colour rows, in addition to labels, columns and components."""
 
     about: str
-    of: Callable[..., Any]  # (data, fit, trust of a map) -> (N,), or (N, 2 or more)
+    of: Callable[..., Any]  # (data, fit, trust of a map) -> (N,) or (N, m)
     offered: Callable[..., bool] | None = None  # (data, trust) -> bool; None: always
 
 
@@ -49,8 +49,8 @@ def _of_panels(dataset: Dataset, fitted: FittedRun, _: object) -> np.ndarray:
 
 
 _TRUST = (
-    "Pink: rows around the point are far from it in the data, so do not read them as alike. Teal: "
-    "rows that are near it in the data are elsewhere; hover over it to see lines to them."
+    "Pink: the neighbours of the point are far from it in the data. Teal: rows near it in the data "
+    "are elsewhere in the picture; hover over the point to see lines to them."
 )
 MAP = "trust of the map"
 COLOURS = {
@@ -66,7 +66,7 @@ MEASURES = [key for key, colour in COLOURS.items() if colour.offered is None]
 
 
 def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str, str]:
-    """Map keys of conditions to names; of features, only the first that contain `wanted`."""
+    """Map keys of conditions to names, including the first features that contain `wanted`."""
     names = {f"label:{name}": name for name in dataset.labels}
     names |= {key: key for key in ("subspace", *MEASURES)}
     names |= {f"score:{k}": f"score on {name_of(fitted, k)}" for k in range(fitted.scores.shape[1])}
@@ -128,7 +128,7 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
         return np.isin(column.values, wanted, invert=relation == "is not")
     values, limit = np.asarray(column.values, dtype=np.float64), float(value)
     if relation in ("highest", "lowest"):
-        msg = f"A share of the rows lies between 0 and 100%; got {limit:g}."
+        msg = f"A share of rows must be between 0 and 100%; got {limit:g}."
         refuse_if(not 0 < limit < 100, msg)
         there = values[np.isfinite(values)]
         share = 100 - limit if relation == "highest" else limit
@@ -139,7 +139,7 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 
 LEAST = 2  # minimum number of rows per side
 LEAST_USERS = 5  # minimum number of users of a component per side, to compare scores
-MOST_CLASSES = 50  # maximum number of classes of a column, the largest ones
+MOST_CLASSES = 50  # maximum number of classes of a column; the largest are used
 MOST_VALUES = 1 << 24  # maximum number of ranked values; larger data are sampled
 FEWEST_SAMPLED = 1000
 EXACT = 20  # maximum number of rows for the exact rank test
@@ -201,7 +201,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     refuse_if(min(len(group), len(rest)) < LEAST, msg)
     active = fitted.active
     measures = np.stack([column_of(dataset, fitted, key).values for key in MEASURES], axis=1)
-    # rows without a component have no score on it; use is compared separately
+    # scores are compared among users of a component; use is compared separately
     scores = np.where(active, fitted.scores, np.nan)
     names = [name_of(fitted, k) for k in range(active.shape[1])]
     parts = [
@@ -302,7 +302,7 @@ def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
     if not strongest:
         return (
             f"{group} and the other {comparison.n_rest:,} do not differ: in "
-            f"{comparison.n_tests:,} tests, none exceeds both chance and a negligible size."
+            f"{comparison.n_tests:,} tests, no effect is both significant and large enough."
         )
     phrases = []
     for difference in islice(strongest.values(), NAMED):

@@ -15,8 +15,8 @@ from appca.words import refuse_if
 
 ANCHORS, PANEL_ANCHORS = 2000, 500  # number of rows compared overall, and in a panel
 NEIGHBOURS = 15
-# Up to DIRECT products, and on maps, distances are sums of squared differences, so that equal rows
-# have equal distances; above that, a matrix product is faster.
+# Sums of squared differences give equal rows equal distances. They are used on maps and for up to
+# DIRECT products; otherwise, a matrix product is faster.
 DIRECT, FLAT = 3e8, 3
 _BLOCK = 1 << 22  # number of distances per block
 EXACT = 20_000
@@ -113,7 +113,7 @@ def with_trust(
     fitted: Fitted,
     report: Callable[[str, float], None],
 ) -> Embedding:
-    """Return a map with trust and nearest rows, or unchanged if there are too few rows.
+    """Add trust and nearest rows to a map, unless there are too few rows.
 
     The store contains the neighbours used for the map; `report` receives (stage, fraction).
     """
@@ -139,7 +139,7 @@ def compared_rows(
     n = len(X)
     msg = f"X and E must have the same rows; got {n} and {len(E)}: project the compared rows."
     refuse_if(len(E) != n, msg)
-    msg = f"n_neighbors must be at least 1 and below half of the {n} rows; got {k}: compare fewer."
+    msg = f"n_neighbors must be at least 1 and below half of the {n} rows; got {k}: choose fewer."
     refuse_if(not 1 <= k < n / 2, msg)
     measures, neighbours = np.empty((3, len(anchors))), np.empty((len(anchors), k), dtype=np.intp)
     done = 0
@@ -201,7 +201,7 @@ def crowding(
 
 
 def nearest(distances: np.ndarray, k: int) -> np.ndarray:
-    """Return the k rows with the smallest distances (N,); ties go to the first rows."""
+    """Return the k rows with the smallest distances (N,); of equal distances, the first rows."""
     limit = np.partition(distances, k - 1)[k - 1]
     below = np.flatnonzero(distances < limit)
     return np.concatenate([below, np.flatnonzero(distances == limit)[: k - len(below)]])
@@ -249,7 +249,7 @@ def nearest_classes(
     codes: np.ndarray,
     names: Sequence[str],
 ) -> list[tuple[str | None, float]]:
-    """Return the class nearest to each class in the projection.
+    """Find the nearest class of each class in the projection.
 
     Each row votes for the class of the nearest row of another class in its own subspace, by the
     distance of projections. Ties go to the first class in `names`. `components` are (K, D),

@@ -36,9 +36,9 @@ def drift(
     ----------
     model : fitted estimator
         With K components. A model describes its fitted rows better than other rows, which would
-        look like drift. So if `X_old` are the fitted rows, the model is refitted to half of them,
-        and components are compared between the other half and `X_new`. A subset of the fitted rows
-        is not recognized: pass all of them, or rows that were not used in the fit.
+        look like drift. If `X_old` are the fitted rows, the model is therefore refitted to half of
+        them, and the other half is compared with `X_new`. A subset of the fitted rows is not
+        recognized: pass all of them, or rows that were not used in the fit.
     X_old, X_new : array-like or data frame, shapes (N, D) and (M, D)
         At least five rows each. Columns without names are called "feature 1" and so on.
     n_permutations : int
@@ -69,7 +69,7 @@ def drift(
         refuse_if(
             name != other,
             f"X_new has the column “{shortened(other)}” where X_old has “{shortened(name)}”; "
-            "bring the same columns into the same order.",
+            "give the same columns in the same order.",
         )
     rng = np.random.default_rng(random_state)
     model, fitted, order, sign = _unbiased(model, old, rng)
@@ -120,7 +120,7 @@ def drifted(
     refuse_if(
         min(n_old, n_new) < LEAST or set(old) != set(new),
         f"Old and new rows need the same columns and {LEAST} rows each; got {n_old:,} and "
-        f"{n_new:,} rows, {len(set(old) ^ set(new))} columns in one only.",
+        f"{n_new:,} rows, {len(set(old) ^ set(new))} columns in only one of them.",
     )
     is_new = np.arange(n_old + n_new) >= n_old
     table = {name: frames.joined(old[name], new[name]) for name in old}
@@ -149,7 +149,7 @@ LEVEL = 0.99  # default share of rows within each limit
 
 
 class NewRowsVerdict(NamedTuple):
-    """Distances of new rows, and limits below which a given share of rows falls."""
+    """Distances of new rows, with the limits that a share `level` of usual rows does not exceed."""
 
     distances: Distances
     of_model: np.ndarray  # (N, 2) limits of T2 and Q, chi-square quantiles
@@ -170,7 +170,7 @@ def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -
 
 
 def standing_out(distances: Distances) -> NewRowsVerdict:
-    """Compare rows of a fit with the tail of their own distances, so that few are flagged.
+    """Compare the rows of a fit with the tail of their distances, so that few are flagged.
 
     Cube roots of T2 and Q divided by the model's limits are nearly normal (Wilson and Hilferty,
     1931). An exponential tail through their 0.8 and 0.95 quantiles puts 0.1% above the limits.

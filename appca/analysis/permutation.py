@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-ENOUGH = 20  # permutations reaching the statistic, at which a test stops
+ENOUGH = 20  # a test stops when this many permutations reach the statistic
 MORE = 10  # maximum factor of permutations for tests that have not stopped
-TAIL = 250  # number of permuted statistics that fit the tail; at most a quarter of all
-LEAST_TAIL = 25  # minimum of that number
+TAIL = 250  # maximum number of statistics used to fit the tail; at most a quarter of all
+LEAST_TAIL = 25  # minimum number
 CLEAR = 1e-7  # smallest p of the extrapolated tail
 ROUNDING = 1e-9  # tolerance for statistics summed in different orders
 
@@ -24,7 +24,7 @@ def permuted(
     least: np.ndarray | float = 0.0,
     step: int = 500,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return p >= `least` and the mean permuted statistic, all (T,), for large observed values.
+    """Return p >= `least` of large observed values, and the mean permuted statistic, both (T,).
 
     ``draw(m, tests)`` returns statistics (t, m) of tests (t,) for m permutations, `step` at a time.
     """

@@ -186,9 +186,9 @@ def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.nda
 def limits_of(distances: Distances, level: float, data: Distances | None = None) -> np.ndarray:
     """Return the `level` quantiles of T2 and Q, (N, 2).
 
-    By default, these are chi-square quantiles of the model, or `_scaled_quantiles` with row scales,
-    and infinite without degrees of freedom. With `data`, they are empirical. Because T2 grows with
-    the number of components, rows are then ranked by T2 divided by the model's limit.
+    By default, they follow from the model: chi-square quantiles, or `_scaled_quantiles` with row
+    scales; infinite without degrees of freedom. With `data`, they are empirical quantiles of T2
+    and Q divided by the model's limits, because T2 grows with the number of components.
     """
     from scipy.special import gammaincinv
 
@@ -237,7 +237,7 @@ def _scaled_quantiles(
 LEAST_ROWS = 4
 MOST_GROUPS = 30  # maximum number of groups in a subspace
 STARTS = 2  # number of starts of k-means
-JOINED_SHARE, JOINED_ROWS = 0.1, 2  # minimum share and number of a group's rows in a joined class
+JOINED_SHARE, JOINED_ROWS = 0.1, 2  # minimum share and number of rows of a joined class
 
 
 class SimilarRows(NamedTuple):
@@ -272,14 +272,14 @@ def similar(
     from threadpoolctl import threadpool_limits
 
     groups: list[SimilarRows] = []
-    # Several threads would vary the order of sums, and so the last bits. BLAS keeps its threads.
+    # With several threads, the order of sums and so the last bits would vary.
     with threadpool_limits(1, user_api="openmp"):
         for subspace in subspaces:
             if not subspace.components or len(subspace.rows) < LEAST_ROWS:
                 continue
             points = projected(scores, components, subspace)
             scale = np.abs(points).max()
-            # equal rows may differ here in the last bits
+            # rounded, because equal rows may differ in the last bits
             different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
             n_groups = min(max(1, round(len(points) / size)), MOST_GROUPS, different)
             labels = KMeans(n_groups, n_init=STARTS, random_state=seed).fit(points).labels_
@@ -287,7 +287,7 @@ def similar(
             of_subspace = []
             for label in np.unique(labels):
                 members = np.flatnonzero(labels == label)
-                # k-means' own centres are inexact
+                # the centres of k-means are inexact
                 away = points[members] - points[members].mean(axis=0)
                 squares = np.square(away).sum(axis=1)
                 rows = subspace.rows[members[np.argsort(squares, kind="stable")]]

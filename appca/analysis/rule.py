@@ -14,7 +14,7 @@ from appca.words import naming_extra, number, percent, refuse_if, shortened
 MOST_FEATURES = 200  # maximum number of features that rules use; with more, rules use none
 LEAST = 6  # minimum number of rows per side
 MOST_ROWS = 8_000  # maximum number of rows searched; at most half of them are selected
-A_CONDITION = 0.02  # minimum gain in F1 for a condition or "not"
+A_CONDITION = 0.02  # F1 that a condition, or "not", must add
 USES, SCORE = "uses ", "score "  # columns of `rule_table`, with a component's number
 
 
@@ -27,7 +27,7 @@ class Clause(NamedTuple):
     value: bool | str | None = None  # a class, or whether a component is used
 
     def mask(self, values: Any) -> np.ndarray:
-        """Return which values (N,) meet the condition; missing values never do."""
+        """Return a mask of the values (N,) that meet the condition; missing values never do."""
         if isinstance(self.value, bool):
             plain = values.values if isinstance(values, frames.TableColumn) else values
             return np.asarray(np.asarray(plain, dtype=bool) == self.value)
@@ -89,13 +89,13 @@ class RuleQuality(NamedTuple):
 class RowRule(NamedTuple):
     """Conditions that the rows meet (or, if negated, do not all meet), with their quality."""
 
-    clauses: tuple[Clause, ...]  # at least one
+    clauses: tuple[Clause, ...]  # not empty
     quality: RuleQuality
     n_held_out: int
     negated: bool = False  # True: rows that fail at least one condition
 
     def mask(self, table: Any) -> np.ndarray:
-        """Return which rows (N,) of a table (see `rule_table`) the rule describes.
+        """Return a mask (N,) of the rows of a table (see `rule_table`) that meet the rule.
 
         Raises InputError if a column is missing.
         """
@@ -104,13 +104,13 @@ class RowRule(NamedTuple):
             refuse_if(
                 clause.column not in columns,
                 f"The rule needs the column “{shortened(clause.column)}”, which the table "
-                "lacks; add it, or name it so.",
+                "lacks; add it, or rename a column.",
             )
         masks = [clause.mask(columns[clause.column]) for clause in self.clauses]
         return np.asarray(np.logical_and.reduce(masks)) ^ self.negated
 
     def select(self, model: Any, X: Any, table: Any = None) -> np.ndarray:
-        """Return which rows X (N, D) of other data meet the rule, (N,) bool; see `appca.rule`."""
+        """Return a mask (N,) of the rows X (N, D) of other data that meet the rule; see `rule`."""
         rows = model.describe(frames.matrix_of(X).for_model(model))
         return self.mask(rule_table(rows.scores, rows.active, frames.named_columns(table).items()))
 
@@ -144,9 +144,9 @@ class RowRule(NamedTuple):
 def rule_table(
     scores: np.ndarray, active: np.ndarray, table: Iterable[tuple[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return columns for rules: the table's, use, and scores (NaN for unused components).
+    """Add the use and the scores (NaN if unused) of components to a table, as columns for rules.
 
-    " (column)" is appended to the name of a column that equals another or a component's.
+    " (column)" is appended to a column's name if it is taken.
     """
     columns: dict[str, Any] = {}
     for name, values in table:
@@ -250,7 +250,7 @@ def described(
             gain -= A_CONDITION * (len(chosen) + negated)
             if gain > most:
                 most, best, negation = gain, chosen, negated
-    refuse_if(not best, "No column differs between the rows, so there is no rule; add columns.")
+    refuse_if(not best, "No column distinguishes the rows, so there is no rule; add columns.")
     joined: dict[str, Clause] = {}  # joins two bounds of a column
     for clause in best:
         both = joined.get(clause.column, clause), clause

@@ -16,7 +16,7 @@ COMBINATIONS: dict[str, tuple[str, str, Any]] = {
     "replace": ("Select", "Select these rows instead", lambda _, other: other.copy()),
     "union": ("Add", "Add these rows to the selection", np.logical_or),
     "intersect": ("Keep only", "Keep only the selected rows that are among these", np.logical_and),
-    "minus": ("Remove", "Take these rows out of the selection", np.greater),
+    "minus": ("Remove", "Remove these rows from the selection", np.greater),
 }
 
 
@@ -47,8 +47,8 @@ class SelectionStore:
         Raises InputError without a name or without rows, or if the file cannot be written.
         """
         name = tidy(name)
-        refuse_if(not name, "A selection needs a name to be kept; type one.")
-        refuse_if(not mask.any(), f"There are no rows to keep as “{name}”; select some first.")
+        refuse_if(not name, "A saved selection needs a name; type one.")
+        refuse_if(not mask.any(), f"There are no rows to save as “{name}”; select some first.")
         file = self._file(digest, name)
         kept = {"name": name, "bits": np.packbits(mask), "n_rows": len(mask)}
         arrays = {key: np.array(value) for key, value in kept.items()}
@@ -74,7 +74,7 @@ class SelectionStore:
             self._file(digest, name).unlink(missing_ok=True)
 
     def _folder(self, digest: str) -> Path:
-        msg = f"A data set is named by 64 hex digits; got “{digest[:12]}”."
+        msg = f"The id of a data set has 64 hex digits; got “{digest[:12]}”."
         refuse_if(not is_digest(digest), msg)
         return self.folder / digest
 
@@ -88,10 +88,10 @@ class SelectionStore:
                 kept = read_numbered(file, "The selection")
                 n = int(kept["n_rows"])
                 mask = np.unpackbits(kept["bits"], count=n).astype(bool)
-                refuse_if(n != n_rows, f"it is not of {n_rows} rows")
+                refuse_if(n != n_rows, f"it does not have {n_rows} rows")
                 yield SavedSelection(str(kept["name"]), mask)
-            except Exception as error:  # parsers raise any exception
+            except Exception as error:  # parsers raise many kinds
                 yield (
-                    f"A saved selection is damaged ({reason(error)}) and left out; delete {file}, "
+                    f"A saved selection is damaged ({reason(error)}) and skipped; delete {file}, "
                     "then select its rows and save them again."
                 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # separators and blanks it recognizes depends on the user's settings.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _ENDS = r",;|\t\r\n"
-_BLANKS = r"(?:[^\S\t\r\n]|[\"\ufeff])*"  # no anchors: they made matching quadratic
+_BLANKS = r"(?:[^\S\t\r\n]|[\"\ufeff])*"  # no anchors, which made matching quadratic
 _FORMULA = re.compile(rf"(?:^|(?<=[{_ENDS}]))(?={_BLANKS}([=+\-@＝＋－＠][^{_ENDS}]*))")
 
 
@@ -67,7 +67,7 @@ def projection_table(
 def front_columns(
     dataset: "Dataset", rows: np.ndarray, taken: Collection[str]
 ) -> dict[str, np.ndarray]:
-    """Return ids and labels of rows, and rename a label whose name is taken."""
+    """Return ids and labels of rows; a label is renamed if its name is taken."""
     front: dict[str, np.ndarray] = {"id": dataset.ids[rows].astype(object)}
     for name, values in dataset.labels.items():
         free = name
@@ -122,7 +122,7 @@ def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def neutral(text: object) -> str:
-    """Return text that a spreadsheet shows but does not run; numbers such as -1 are unchanged."""
+    """Return text that a spreadsheet does not run as a formula; numbers such as -1 stay as is."""
     plain = str(text)
     safe = _FORMULA.sub(lambda at: "" if _is_number(at[1]) else "'", plain)
     risky = plain.startswith(FORMULA_STARTS) and safe[0] != "'" and not _is_number(plain)

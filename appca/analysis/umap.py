@@ -23,7 +23,7 @@ from appca.words import naming_extra, refuse_if, storing
 
 StageReport = Callable[[str, float], None]
 _QUERIES = 512  # number of queries between progress reports
-FLAT = 3  # maximum number of columns at which a tree is fastest
+FLAT = 3  # maximum number of columns for which a tree is fastest
 
 
 class Neighbours(NamedTuple):
@@ -38,7 +38,7 @@ def nearest_rows(
 ) -> Neighbours:
     """Return the k nearest rows of every row of X (N, D) by Euclidean distance, in float32.
 
-    k is at most N and counts the row itself, which precedes even equal rows.
+    k is at most N. Each row is its own first neighbour, even if other rows are equal.
     """
     from sklearn.neighbors import NearestNeighbors
 
@@ -53,13 +53,13 @@ def nearest_rows(
         distances[queries], indices[queries] = search.kneighbors(X[queries])
     rows = np.arange(len(X))
     place = (indices == rows[:, None]).argmax(axis=1)
-    place[indices[rows, place] != rows] = k - 1  # more than k equal rows: replace the last
+    place[indices[rows, place] != rows] = k - 1  # a row with more than k equal rows may be missing
     indices[rows, place] = indices[:, 0]
     indices[:, 0], distances[:, 0] = rows, 0.0  # as UMAP requires
     return Neighbours(indices, distances)
 
 
-_JITTER = 1e-4  # noise relative to the start's spread, so that equal rows can separate
+_JITTER = 1e-4  # relative noise of the start, so that equal rows can separate
 MOST_BYTES = 500_000_000  # maximum size of stored neighbours; 15 per row of 70,000 take 8 MB
 NEIGHBOUR_FILES = "neighbours-*.npz"
 
@@ -81,7 +81,7 @@ class EmbeddingConfig(Recorded):
     def __post_init__(self) -> None:
         options = plain("preprocessing", self.preprocessing)
         object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
-        msg = f"min_dist must lie between 0 and spread={self.spread}; got {self.min_dist}."
+        msg = f"min_dist must be between 0 and spread={self.spread}; got {self.min_dist}."
         refuse_if(not 0 <= self.min_dist <= self.spread, msg)
         refuse_if(
             self.n_neighbors < 2 or self.n_components not in {2, 3},
@@ -157,16 +157,16 @@ def embed(
     report: StageReport = lambda _stage, _fraction: None,
     fitted: Fitted | None = None,
 ) -> Embedding:
-    """Compute the UMAP of all rows; only in a worker process.
+    """Compute a UMAP embedding of all rows; call it in a worker process only.
 
-    `report` receives stages, in the order of `jobs.tasks.map_seconds`, and their done fractions.
-    The store keeps the neighbours. The start "appca" needs the `scores` (N, K) of its run. `fitted`
-    is the preprocessing, if known. Raises InputError if there are too few rows or scores.
+    `report` receives stages, in the order of `jobs.tasks.map_seconds`, and their completed
+    fractions. The store caches the neighbours. The start "appca" needs the `scores` (N, K) of its
+    run. `fitted` is the fitted preprocessing. Raises InputError for too few rows or scores.
     """
     refuse_if(
         config.n_neighbors >= dataset.n_rows,
         f"n_neighbors must be smaller than the number of rows, {dataset.n_rows}; "
-        f"got {config.n_neighbors}, so ask for fewer.",
+        f"got {config.n_neighbors}, so choose fewer.",
     )
     refuse_if(
         config.start == "appca" and (scores is None or len(scores) != dataset.n_rows),
@@ -191,7 +191,7 @@ def embed(
     options |= {"n_jobs": 1, "precomputed_knn": tuple(near), "tqdm_kwds": bar}
     init = "pca" if scores is None else start_from(scores, config)
     with warnings.catch_warnings():
-        # it warns about choices made here: a seed, hence one thread, and no new rows
+        # UMAP warns about intended settings: a seed, hence one thread, and no new rows
         warnings.simplefilter("ignore")
         report("loading UMAP", 0.0)
         with naming_extra():
@@ -219,7 +219,7 @@ KeptMap = tuple[EmbeddingConfig, Embedding]
 
 
 class AboutMap(Struct):
-    """A map as a session file describes it."""
+    """The entry of a map in a session file."""
 
     config: Facts
 

@@ -121,8 +121,8 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
         flags = " ".join(f"--label {shlex.quote(name)}" for name in names)
         lines["Features that may be labels"] += f"; use {flags}"
     for values in list(report.get("far", {}).values())[:1]:
-        hint = f"; --na-values={values[0][0]:g} makes them gaps"
-        lines["May stand for gaps"] = lines["May stand for gaps"].rpartition(";")[0] + hint
+        hint = f"; --na-values={values[0][0]:g} makes them missing"
+        lines["Suspicious values"] = lines["Suspicious values"].rpartition(";")[0] + hint
     if doubt := report.get("doubt"):
         other = f"{doubt['option']}={str(doubt['other']).lower()}"
         lines["In doubt"] += f"; --option {other} reads it otherwise"

@@ -62,7 +62,7 @@ def with_events(dataset: Dataset, name: str, file: File) -> Dataset:
             "below 0.",
         )
         events.append(Event(onset, duration, shortened(row.get("trial_type") or "")))
-    msg = f"“{title}” holds {len(events):,} events; give 1 to {MOST_EVENTS:,}."
+    msg = f"“{title}” contains {len(events):,} events; give 1 to {MOST_EVENTS:,}."
     refuse_if(not 0 < len(events) <= MOST_EVENTS, msg)
     check_events(events, dataset.n_features, dataset.provenance["repetition"])
     listed = [event._asdict() for event in events]
@@ -75,7 +75,7 @@ def check_events(events: Sequence[Event], n_volumes: int, repetition: float) -> 
     outside = [f"{event.onset:g} s" for event in events if not 0 <= event.onset < length]
     refuse_if(
         outside,
-        f"{len(outside):,} of {len(events):,} events lie outside the recording, which lasts "
+        f"{len(outside):,} of {len(events):,} events are outside the recording, which lasts "
         f"{length:g} s (first: {''.join(outside[:1])}); give onsets in seconds from its first "
         "volume.",
     )
@@ -120,14 +120,14 @@ def cleaned(series: np.ndarray) -> np.ndarray:
     Raises InputError if nothing varies, or there are too few volumes.
     """
     T, least = series.shape[1], 4 * (DRIFT + 1)
-    too_short = f"A recording needs at least {least} volumes to take out its drift; got {T}."
+    too_short = f"A recording needs at least {least} volumes to remove its drift; got {T}."
     refuse_if(least > T, too_short)
     left, trend = np.array(series, dtype=np.float32), drift(T).astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
         left -= left.mean(axis=1, keepdims=True)  # first, to keep float32 precision
         left -= (left @ trend) @ trend.T
         scale = math.sqrt(float(np.square(left).mean(dtype=np.float64)))
-    too_large = "The recording holds numbers beyond 1e19; give its values in a smaller unit."
+    too_large = "The recording has values beyond 1e19; give them in a larger unit."
     refuse_if(not math.isfinite(scale), too_large)
     refuse_if(not scale > 0, "No voxel of the recording varies over time; check mask and file.")
     left /= np.float32(scale)
@@ -181,25 +181,25 @@ def read(named_files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS)
     image, volumes = _image(name, scans[0][1], limits)
     shape = (*image.shape[:3], *(side for side in image.shape[3:] if side > 1))
     seconds, volumes = _seconds(name, image, shape), volumes.reshape(shape)
-    with np.errstate(over="ignore", invalid="ignore"):  # overflowing voxels are left out
+    with np.errstate(over="ignore", invalid="ignore"):  # overflowing voxels are dropped
         mean, spread = volumes.mean(axis=3), np.ptp(volumes, axis=3)
     finite = np.isfinite(volumes).all(axis=3) & np.isfinite(mean) & np.isfinite(spread)
     if len(scans) > 1:
-        mask, taken = on_grid("mask", *scans[1], limits, grid=shape[:3]) > 0, "those of the mask"
+        mask, taken = on_grid("mask", *scans[1], limits, grid=shape[:3]) > 0, "inside the mask"
     else:
         mask = mask_of(np.where(finite, mean, 0.0))
-        taken = "those that stand out from the background"
+        taken = "brighter than the background"
         taken = "all, because no background is distinct" if mask.all() else taken
         mask |= ~finite
     kept = mask & finite & (spread > 0)
-    msg = f"Inside the mask of “{shortened(name)}” nothing varies over time; give another mask."
+    msg = f"No voxel in the mask of “{shortened(name)}” varies over time; give another mask."
     refuse_if(np.count_nonzero(kept) < 2, msg)
     report: dict[str, Any] = {"rows": int(kept.sum()), "columns": shape[3]}
     if dropped := int((mask & ~kept).sum()):
         report["dropped"] = dropped
-        taken += f"; left out: {dropped:,} that do not vary, or hold no finite number"
+        taken += f"; left out: {dropped:,} that are constant or not finite"
     files.note(report, "Voxels", taken)
-    files.note(report, "Time series", "without drift, over one standard deviation of all")
+    files.note(report, "Time series", "detrended, divided by the overall standard deviation")
     facts = {"source": "file", "files": [name], "report": report}
     labels = {MEAN_SIGNAL: mean[kept].astype(np.float32)}
     title = Path(name).name.split(".")[0] or name
@@ -245,14 +245,14 @@ def on_grid(
     sides, wanted = (" x ".join(map(str, each)) for each in (image.shape, grid))
     refuse_if(
         image.shape != grid,
-        f"{title} is {sides}, the recording {wanted}; both must agree, so resample it to the "
+        f"{title} has the grid {sides}, but the recording has {wanted}; resample it to the "
         "recording.",
     )
     away = np.abs(image.affine - affine).max() if len(affine) else 0.0
     refuse_if(
         not away <= 1e-3,  # tolerance for rounded affines
-        f"{title} has an affine that differs from the recording's by up to {away:.3g}; both must "
-        "agree, so resample it to the recording.",
+        f"{title} has an affine that differs from the recording's by up to {away:.3g}; "
+        "resample it to the recording.",
     )
     values = np.asarray(np.clip(np.nan_to_num(values, posinf=0.0), 0, 1 << 20))
     refuse_if(not values.any(), f"{title} is zero everywhere; give one that marks voxels.")
@@ -270,10 +270,10 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
     try:
         image = (Nifti2Image if is_second else Nifti1Image).from_stream(io.BytesIO(data))
     except Exception as error:  # invalid files raise many kinds of exceptions
-        msg = f"“{title}” cannot be read as a NIfTI file; give a .nii or .nii.gz file."
+        msg = f"“{title}” is not a readable NIfTI file; give a .nii or .nii.gz file."
         raise InputError(msg) from error
     dtype, shape = image.get_data_dtype(), image.shape
-    msg = f"“{title}” holds {dtype} in the shape {shape}; give an image of plain numbers."
+    msg = f"“{title}” contains {dtype} of shape {shape}; give an image of plain numbers."
     refuse_if(dtype.kind not in "iuf" or min(shape, default=0) < 1, msg)
     files.check_matrix(name, math.prod(shape[:3]), math.prod(shape[3:]), 4, limits)
     try:
@@ -299,8 +299,8 @@ def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
         f"The header of {title} does not place its voxels in space; write millimeters into its "
         "affine (srow_x, srow_y, srow_z).",
     )
-    unit, most = "unknown", 60.0  # in seconds; larger values without a unit are milliseconds
-    with suppress(KeyError):  # unknown code of a unit
+    unit, most = "unknown", 60.0  # larger values without a unit are milliseconds, not seconds
+    with suppress(KeyError):  # unknown unit code
         unit = str(image.header.get_xyzt_units()[1])
     axis = next(axis for axis in range(3, len(image.shape)) if image.shape[axis] > 1)
     seconds = float(image.header.get_zooms()[axis]) * {"msec": 1e-3, "usec": 1e-6}.get(unit, 1.0)
@@ -323,11 +323,11 @@ def voxels_of(dataset: Dataset) -> np.ndarray:
 
     Raises InputError if a row is not a voxel of the grid.
     """
-    with suppress(ValueError):  # ids that are not those of voxels
+    with suppress(ValueError):  # ids without voxel indices
         places = np.array([name.split("-")[1:] for name in dataset.ids.tolist()], dtype=int)
         if ((places >= 0) & (places < np.array(dataset.provenance["grid"]))).all():
             return places
-    msg = f"The rows of “{dataset.name}” are not the voxels it says; open its file again."
+    msg = f"The row ids of “{dataset.name}” are not voxels of its grid; open its file again."
     raise InputError(msg)
 
 
@@ -372,7 +372,7 @@ class Recording(NamedTuple):
     mask: np.ndarray  # (x, y, z) bool; its voxels in C order are the rows
     affine: np.ndarray  # (4, 4), voxel indices to millimeters
     repetition: float  # seconds from one volume to the next
-    signal: np.ndarray  # (V,) float32, the voxels' mean, to draw maps onto
+    signal: np.ndarray  # (V,) float32, mean of each voxel, drawn behind maps
     events: tuple[Event, ...]
 
 

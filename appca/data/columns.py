@@ -20,7 +20,7 @@ class Wanted(NamedTuple):
     names: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
     dtype: np.dtype | None = None  # dtype of the stored values
-    image_range: tuple[float, float] | None = None  # values drawn black and white
+    image_range: tuple[float, float] | None = None  # values displayed as black and as white
 
 
 class Matched(NamedTuple):
@@ -28,7 +28,7 @@ class Matched(NamedTuple):
 
     dataset: Dataset
     by_name: bool  # columns were matched by name, not by order
-    reordered: bool  # the file has another order
+    reordered: bool  # the file has a different column order
     ignored: tuple[str, ...]
 
 
@@ -51,8 +51,8 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
     sides = [f"{h} × {w} pixels{' in colour' * len(rest)}" for h, w, *rest in shapes]
     refuse_if(
         len(set(shapes)) > 1,
-        f"The images of “{title}” have {', those of the fit '.join(sides)}; bring them to that "
-        "size when they are read.",
+        f"The images of “{title}” have {', those of the fit '.join(sides)}; resize them when "
+        "you open the file.",
     )
     X, labels, missing, order = new.X, dict(new.labels), new.missing, [0]
     ignored: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
         refuse_if(
             lacking,
             f"“{title}” lacks {counted(len(lacking), 'column')} that the fit uses, "
-            f"{listed(lacking)}; add them, or name them as there.",
+            f"{listed(lacking)}; add them, or rename columns to match.",
         )
         places = np.array([place.get(name, -1) for name in wishes])
         order = places[places >= 0].tolist()
@@ -97,9 +97,9 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
 def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matched:
     """Read new rows with the column roles of the data set they are compared with.
 
-    A reader guesses roles from values, so in another file it may take a wanted column for an id or
-    a label, and an unknown column, perhaps with missing values, for a feature. `read` reads the
-    file, given roles by column name. Raises as `read` or `matched`.
+    A reader guesses roles from values, so it may guess other roles in another file: a feature of
+    the data set may become a label there. `read` reads the file with the given roles by column
+    name. Raises the errors of `read` and `matched`.
     """
     features = set(wanted.names or ())
     roles: dict[str, str] = {}
@@ -140,7 +140,7 @@ def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset
         names_now = [now.get(name, name) for name in classes]
         labels[label], order[label] = np.array(names_now)[codes], list(dict.fromkeys(names_now))
     other = replace(dataset, labels=labels, provenance=dataset.provenance | {"class_order": order})
-    other.__dict__["digest"] = dataset.digest  # keeps fits, selections and links valid
+    other.__dict__["digest"] = dataset.digest  # fits, selections and links remain valid
     return other
 
 
@@ -157,7 +157,7 @@ _CONDITION = re.compile(r"(.+?)\s*(<=|>=|!=|==|=|<|>)\s*(.*)")
 
 
 def meeting(condition: str, dataset: Dataset) -> np.ndarray:
-    """Return the rows (N,) bool that meet COLUMN RELATION VALUE; missing values meet only !=."""
+    """Return a mask (N,) of rows that meet COLUMN RELATION VALUE; missing values meet only !=."""
     parts = _CONDITION.fullmatch(condition.strip())
     if parts is None:
         msg = f"A condition is like 'alcohol>12' or kind=red,white; got “{shortened(condition)}”."
@@ -172,7 +172,7 @@ def meeting(condition: str, dataset: Dataset) -> np.ndarray:
         try:
             limit = float(value)
         except ValueError as error:
-            msg = f"“{shortened(condition)}” must have a number behind {relation}; write one."
+            msg = f"“{shortened(condition)}” must have a number after {relation}; write one."
             raise InputError(msg) from error
         return np.asarray(_ORDERS[relation](numbers_of(columns[name]), limit))
     is_text = np.asarray(columns[name]).dtype.kind == "U"

@@ -19,15 +19,15 @@ from appca.words import InputError, counted, is_text, percent, refuse_if, shorte
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with this word
-MOST_LEFT_OUT, MOST_UNEVEN = 1_000, 3  # ids of rows; steps of an axis over their median
+MOST_LEFT_OUT, MOST_UNEVEN = 1_000, 3  # ids listed; largest step of an axis / median step
 
 
 def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
     """Whether the columns of rows (N, D) are ordered, such as wavelengths or times.
 
-    Names, if present, must contain ascending or descending numbers, such as “400 nm”. Numbers in
-    similar steps that do not merely count, such as 428.5, suffice. Else neighbouring columns must
-    differ by less than half as much as random pairs, and rows must not be image-like.
+    Names, if present, must contain ascending or descending numbers, such as “400 nm”. That is
+    enough if the steps are similar and the numbers are not just 1, 2, 3. Otherwise neighbouring
+    columns must differ less than half as much as random pairs, and rows must not look like images.
     """
     axis = numbered(names) if names is not None else None
     if (names is not None and axis is None) or X.shape[1] < 12:
@@ -51,7 +51,7 @@ _Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
 
 
 class _Report(Struct):
-    roles: dict[str, Text] = {}  # keyed by column names, which may be long
+    roles: dict[str, Text] = {}  # by column name
 
 
 class _Event(Struct):
@@ -65,7 +65,7 @@ class _LeftOut(Struct):
     name: Text  # name of that data set
     n: Annotated[int, Meta(ge=2)]  # number of its rows
     why: Text = ""
-    ids: list[Text] = []  # ids of the rows left out, if there are few
+    ids: list[Text] = []  # ids of the removed rows, if there are few
 
 
 class Provenance(Struct):
@@ -81,7 +81,7 @@ class Provenance(Struct):
     class_order: dict[str, list[str]] = {}  # label -> ordered class names; see `columns.renamed`
     left_out: _LeftOut | None = None  # rows removed by `Dataset.without`
     ordered: bool | None = None  # whether features are ordered, such as times; None detects it
-    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # this and the next fields: brain recordings
+    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # from here on: brain recordings only
     affine: list[list[Finite]] = []
     repetition: Finite = 1.0
     events: list[_Event] = []
@@ -143,7 +143,7 @@ class Dataset:
         is_table, is_number = X.ndim == 2, X.dtype.kind in "buif"
         (n, d), least = X.shape if is_table else (0, 0), counted(self.least_rows, "row")
         no_table = f"A data set is a table of rows and columns; got an array of {X.shape}."
-        other = f"A data set holds numbers; got values of type {X.dtype}, so convert them first."
+        other = f"A data set contains numbers; got values of type {X.dtype}, so convert them first."
         few = f"A data set needs at least {least}; got {n}, so add rows or choose more of them."
         thin = f"A data set needs at least 2 feature columns; got {d}, so add columns."
         refuse_if(not is_table, no_table)
@@ -173,7 +173,7 @@ class Dataset:
             values, counts = np.unique(ids, return_counts=True)
             msg = (
                 f"Row ids must be unique; “{shortened(values[counts > 1][0])}” appears more than "
-                "once, so choose another id column or none."
+                "once, so choose another id column, or none."
             )
             raise InputError(msg)
         labels = {
@@ -221,7 +221,7 @@ class Dataset:
 
     @cached_property
     def is_ordered(self) -> bool:
-        """Whether features are ordered, such as times and wavelengths: stated, or else detected."""
+        """Whether features are ordered, such as times: declared, or else detected."""
         stated = self.is_recording or self.provenance.get("ordered")
         if self.image_shape is not None or stated is not None:
             return self.image_shape is None and bool(stated)
@@ -229,7 +229,7 @@ class Dataset:
 
     @property
     def axis(self) -> tuple[np.ndarray, str] | None:
-        """Places (D,) of ordered features and their unit: seconds, numbers in names, or indices."""
+        """Positions (D,) of ordered features, and their unit: seconds, as in names, or indices."""
         if self.is_recording:
             return np.arange(self.n_features) * float(self.provenance["repetition"]), "seconds"
         counted_up = np.arange(1.0, self.n_features + 1), "feature"
@@ -260,7 +260,7 @@ class Dataset:
         return {"matrix": self.X, "ids": self.ids, **columns, **gaps}
 
     def about(self) -> dict[str, Any]:
-        """Return all fields except the arrays, JSON-able."""
+        """Return all fields except the arrays as a JSON-able dict."""
         facts = {key: getattr(self, key) for key in ("name", "image_shape", "feature_names")}
         return facts | {"labels": list(self.labels), "provenance": self.provenance}
 
@@ -288,13 +288,13 @@ class Dataset:
                 sha.update(json.dumps(column.tolist()).encode())
             else:
                 sha.update(column.dtype.str.encode() + column.tobytes())
-        if self.missing is not None:  # keeps the digests of data sets without missing cells
+        if self.missing is not None:  # otherwise, the digest is as in older versions
             sha.update(b"missing" + np.packbits(self.missing).tobytes())
         return sha.hexdigest()
 
     @cached_property
     def image_range(self) -> tuple[float, float]:
-        """Values drawn black and white: from the provenance, else 0-255 for uint8, else min-max."""
+        """Values shown as black and white: as recorded, else 0-255 for uint8, else min-max."""
         if "image_range" in self.provenance:
             low, high = self.provenance["image_range"]
             return float(low), float(high)

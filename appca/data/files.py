@@ -38,8 +38,8 @@ class ReadLimits(NamedTuple):
     columns: int = 1 << 17  # named columns of a table
     features: int = 4_000_000  # unnamed features of arrays and images
     scratch: Path | str | None = None  # folder for temporary files; None: the system's
-    least_rows: int = 2  # 1 for rows that a model will only describe
-    head_rows: int = 0  # number of raw first rows in a table's report
+    least_rows: int = 2  # 1 for rows that are only scored by a model
+    head_rows: int = 0  # number of unparsed first rows to report
 
     @property
     def most(self) -> str:
@@ -88,7 +88,7 @@ def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> Bi
 
 
 def checksum(files: Files, limits: ReadLimits = LIMITS) -> str:
-    """SHA-256 of a file; for several files, that of their checksums and names, in order."""
+    """SHA-256 of a file, or of the checksums and names of several files, in order."""
     lines = []
     for name, file in files:
         sha = hashlib.sha256()
@@ -110,7 +110,7 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
     """Open a path, or a file object from its start, as an independent stream; check its size."""
     stream: BinaryIO
     if isinstance(file, (str, Path)):
-        with refusing(f"“{name}” could not be opened", "check its place and its rights"):
+        with refusing(f"“{name}” could not be opened", "check its path and permissions"):
             stream = Path(file).open("rb")  # noqa: SIM115 (the caller closes it)
     else:
         stream = cast("BinaryIO", _Borrowed(file))  # IO is a class, not a protocol
@@ -118,7 +118,7 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
     stream.seek(0)
     if size > limits.n_bytes:
         stream.close()
-        msg = f"“{name}” has {size / 1e6:,.0f} MB, more than the {limits.most} one file may have; "
+        msg = f"“{name}” has {size / 1e6:,.0f} MB, more than the limit of {limits.most}; "
         raise InputError(msg + "split it or take fewer rows.")
     return stream
 
@@ -151,7 +151,7 @@ def total_bytes(root: Path) -> int:
 
 
 class _Borrowed(io.RawIOBase):
-    """A view of a file object; closing the view leaves the object open."""
+    """A view of a file object that leaves it open when closed."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -166,18 +166,17 @@ class _Borrowed(io.RawIOBase):
 def _unpacked(name: str, stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes]:
     packed = stream.read(2) == _GZIP
     stream.seek(0)
-    size, inside = 0, " inside its gzip packing" if packed else ""
+    size, inside = 0, " inside the gzip archive" if packed else ""
     try:
         for chunk in chunks_of(gzip.GzipFile(fileobj=stream) if packed else stream):
             size += len(chunk)
             refuse_if(
                 size > limits.n_bytes,
-                f"“{name}” unpacks to more than {limits.most}; give it unpacked, split it or take "
-                "fewer rows.",
+                f"“{name}” unpacks to more than {limits.most}; split it or take fewer rows.",
             )
             yield chunk
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        msg = f"“{name}” breaks off or is damaged{inside}; pack or fetch it again."
+        msg = f"“{name}” is truncated or damaged{inside}; compress or download it again."
         raise InputError(msg) from error
     refuse_if(not size, f"“{name}” is empty{inside}; choose a file with data in it.")
 
@@ -198,12 +197,12 @@ def members(
     size = sum(item.file_size for item in items)
     refuse_if(
         len(items) > limits.members,
-        f"“{name}” holds {len(items):,} files, more than {limits.members:,}; pack fewer.",
+        f"“{name}” contains {len(items):,} files, more than {limits.members:,}; pack fewer.",
     )
     refuse_if(
         size > limits.n_bytes,
-        f"“{name}” unpacks to {size / 1e6:,.0f} MB, more than {limits.most}; give what is in it "
-        "unpacked, or fewer or smaller files.",
+        f"“{name}” unpacks to {size / 1e6:,.0f} MB, more than {limits.most}; unzip it first, or "
+        "give fewer or smaller files.",
     )
     packed = tuple(_PACKED - {*may_be_inside})
     for item in items:
@@ -258,7 +257,7 @@ _ENTRIES: tuple[tuple[str, str, Callable[[str, Any], str]], ...] = (
     ("Lists of another length", "short_lists", lambda name, n: f"{name}: {counted(n, 'list')}"),
     ("Units", "units", lambda name, unit: f"{name} in {unit}"),
     ("Other decimal sign", "decimals", lambda name, _: name),
-    ("May stand for gaps", "far", lambda at, far: f"{at}: {_cells({f'{x:g}': n for x, n in far})}"),
+    ("Suspicious values", "far", lambda at, far: f"{at}: {_cells({f'{x:g}': n for x, n in far})}"),
     ("Features that may be labels", "likely_labels", lambda name, n: f"{name} ({n} values)"),
     ("Repaired bytes", "repaired", lambda line, _: f"in line {line}"),
     ("Arrays not used", "unused", lambda name, why: f"{name} ({why})"),
@@ -271,7 +270,7 @@ def note(report: dict[str, Any], about: str, words: str) -> None:
 
 
 def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str, str]:
-    """Return the facts of a reader's report: subject and text."""
+    """Convert a reader's report to facts, by title."""
     of: Any = report.get
     marked, sides = of("marked"), of("image_shape") or ()
     columns, names_of = f"{of('columns', 0):,}", f"those marked by “{(marked or {}).get('column')}”"
@@ -287,13 +286,13 @@ def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str
         names = [name for name, has in of("roles", {}).items() if has == role]
         lines[about] = few([f"{n} ({why[n]})" if why.get(n) else n for n in names])
     if of("repeated_ids"):
-        lines["Row names"] += f", of which {of('repeated_ids'):,} are numbered as they repeat"
+        lines["Row names"] += f"; {of('repeated_ids'):,} duplicates were numbered"
     lines["Lines not used"] = ", ".join(counted(n, _LINES.get(k, f"{k} line")) for k, n in kinds)
     for about, key, written in _ENTRIES:
         entries = of(key) or {}
         entries = entries if isinstance(entries, Mapping) else dict.fromkeys(entries)
         lines[about] = few([written(*entry) for entry in entries.items()])
-    lines["May stand for gaps"] += "; na_values makes them gaps" * bool(of("far"))
+    lines["Suspicious values"] += "; na_values makes them missing" * bool(of("far"))
     skipped = of("skipped")
     lines["Files left out"] = skipped and f"{len(skipped):,}: {few(skipped)}"
     lines |= of("notes", {})
@@ -324,7 +323,7 @@ def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str
 
 
 def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
-    """Join the `facts` into one text that says how files were read."""
+    """Join the `facts` into one text about how files were read."""
     sides = counted(dataset.n_rows, "row"), counted(dataset.n_features, "feature")
     lines = {"Read as": " × ".join(sides)} | facts(report)
     lines.setdefault("Labels", few(list(dataset.labels)))
@@ -365,7 +364,7 @@ ENDINGS = (  # image endings
     *(".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"),
     *(".webp", ".pgm", ".ppm", ".pnm"),
 )
-LONGEST_NAME = 80  # longest file name in sentences and data sets
+LONGEST_NAME = 80  # of file names in messages and data sets
 OptionsT = TypeVar("OptionsT", bound=tuple[Any, ...])
 
 

@@ -9,8 +9,8 @@ import numpy as np
 KINDS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx")  # files that contain rows
 LEAST_SIDE, MOST_RATIO = 4, 16
 MOST_PIXELS = 1 << 18
-_JUDGED = 48  # number of rows to judge shapes by
-_SMOOTH, _ALIKE = 0.75, 2.5  # neighbours versus random pairs; one direction versus the other
+_JUDGED = 48  # number of rows used to compare shapes
+_SMOOTH, _ALIKE = 0.75, 2.5  # most difference / random pairs; / other direction
 
 
 class PixelShape(NamedTuple):
@@ -28,7 +28,7 @@ class PixelShape(NamedTuple):
 
 
 def shape_of(kind: str | None, options: Mapping[str, Any]) -> PixelShape | None:
-    """Return the shape of rows as images in a reader's options."""
+    """Return the image shape in a reader's options."""
     sides = options.get("image_shape")
     if not sides or kind not in KINDS:
         return None
@@ -39,7 +39,7 @@ def shape_of(kind: str | None, options: Mapping[str, Any]) -> PixelShape | None:
 def with_shape(
     kind: str | None, options: Mapping[str, Any], shape: PixelShape | None
 ) -> dict[str, Any]:
-    """Return a reader's options with rows as images of a shape; None: as values."""
+    """Return a reader's options with an image shape; None: rows are not images."""
     rest = {key: old for key, old in options.items() if key not in ("by_column", "image_shape")}
     if shape is None:
         return rest | ({"image_shape": None} if kind == "csv" else {})

@@ -116,7 +116,7 @@ class Preprocessing:
         object.__setattr__(self, "centre", bool(self.centre))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return options as JSON-able dict; without `prepare` if unused, so that older ids stay."""
+        """Return a JSON-able dict, without an unused `prepare`, to keep the ids of older runs."""
         return {name: x for name, x in asdict(self).items() if (name, x) != ("prepare", "none")}
 
     @classmethod
@@ -124,7 +124,7 @@ class Preprocessing:
         """Create options from a dict such as `to_dict` returns; unknown names are refused."""
         names = sorted(option.name for option in fields(cls))
         unknown = ", ".join(sorted(set(options) - set(names)))
-        refuse_if(unknown, f"Preprocessing knows {', '.join(names)}; got {unknown}.")
+        refuse_if(unknown, f"Preprocessing has the options {', '.join(names)}; got {unknown}.")
         return cls(**options)
 
     def in_words(self) -> str:
@@ -156,7 +156,7 @@ class Preprocessing:
         refuse_if(
             missing is not None and self.pca is not None,
             f"Reducing by PCA needs complete rows, but {counted(n_missing, 'cell')} are missing; "
-            "reduce by nothing, or load the data with the columns' means put in.",
+            "turn off pca, or load the data with missing=mean.",
         )
 
         prepared = None
@@ -231,8 +231,8 @@ class Fitted(NamedTuple):
         may_have_gaps = X.dtype.kind == "f" and not hasattr(X, "toarray")
         refuse_if(
             self.reduces and may_have_gaps and np.isnan(X.min(initial=0.0)),
-            f"The fit reduces rows of {X.shape[1]} features to {self.n_features} first, for which "
-            "they must be complete; fill in the missing cells or leave out their rows.",
+            f"The fit first reduces {X.shape[1]} features to {self.n_features} by PCA, which needs "
+            "complete rows; fill the missing cells or drop their rows.",
         )
         dtype, start = np.float64 if X.dtype == np.float64 else np.float32, 0
         out = np.empty((X.shape[0], self.n_features), dtype)
@@ -282,9 +282,9 @@ class Fitted(NamedTuple):
 
 
 def suggest(dataset: Dataset, prepare: str = "none") -> Preprocessing:
-    """Suggest defaults: divide images by the value of white, scale tables without order by feature.
+    """Suggest defaults: divide images by the value of white, scale each feature of other tables.
 
-    Ordered features, such as wavelengths, share a unit.
+    Ordered features, such as wavelengths, share a unit and are not scaled.
     """
     if dataset.image_shape is not None:
         low, high = dataset.image_range

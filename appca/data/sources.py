@@ -246,7 +246,7 @@ def _content(path: Path, name: str) -> np.ndarray:
     digest, right = hashlib.sha256(X.data).hexdigest(), FILES["coil20"][ZIP]
     refuse_if(
         digest != right,
-        f"The pixels in {path} are not those of COIL-20 (SHA-256 {digest[:8]}, not {right[:8]}); "
+        f"The pixels in {path} are not from COIL-20 (SHA-256 {digest[:8]}, not {right[:8]}); "
         "delete it and download it again.",
     )
     return X.reshape(-1)
@@ -283,7 +283,7 @@ def _published(
         digests = FILES[key]
     else:
         X, side = content[0].reshape(-1, 32, 4, 32, 4), options["size"]
-        if side == 32:  # exact: float32 holds sixteenths below 256
+        if side == 32:  # exact, because float32 represents sixteenths below 256
             X = X.sum(axis=(2, 4), dtype=np.uint16).astype(np.float32) / np.float32(16)
         X, places = X.reshape(1440, -1), np.arange(1440)
         column, angle = (places // 72 + 1).astype(str), (places % 72 * 5).astype(np.int16)

@@ -41,11 +41,11 @@ class DatasetStore:
     def put(self, dataset: Dataset) -> str:
         """Store a data set and return its digest; if present, update its name.
 
-        A damaged copy is replaced, and is read completely to find out. Raises InputError for a data
-        set of one row, or if writing fails.
+        An existing copy is read completely, and replaced if it is damaged. Raises InputError for a
+        data set of one row, or if writing fails.
         """
         title, target = f"“{shortened(dataset.name)}”", self.folder / dataset.digest
-        single = f"{title} has a single row; only 2 or more can be kept as a data set, so add rows."
+        single = f"{title} has a single row; a stored data set needs at least 2, so add rows."
         refuse_if(dataset.n_rows < 2, single)
         with storing(title, self.folder):
             if not self._is_sound(target):
@@ -53,7 +53,7 @@ class DatasetStore:
             elif target.is_dir():  # otherwise it is in a shared home
                 old = _read_meta(target)
                 new = _meta(dataset, old["created"], old[files.FILES])
-                if json.loads(json.dumps(new)) != old:  # a full disk allows no writing
+                if json.loads(json.dumps(new)) != old:  # also works on a full disk
                     files.write_json(target / "meta.json", new, _title(target))
         return dataset.digest
 
@@ -84,7 +84,7 @@ class DatasetStore:
         return dataset
 
     def note_origin(self, digest: str, path: Path) -> None:
-        """Record the local file that a data set was read from; session files omit it."""
+        """Record the local file that a data set came from, outside of session files."""
         with suppress(OSError):  # the origin is optional
             facts = {"path": str(path.absolute()), "state": _state(path)}
             files.write(self.folder / digest / _ORIGIN, json.dumps(facts))
@@ -98,7 +98,7 @@ class DatasetStore:
         return None
 
     def list(self) -> list[DatasetSummary]:
-        """Summaries of all readable data sets, newest first; damaged ones are left out."""
+        """Summaries of all readable data sets, newest first; damaged ones are skipped."""
         summaries = []
         for folder in sorted(self.folder.glob("[0-9a-f]*")):
             with suppress(Exception):  # as above

@@ -20,7 +20,7 @@ from appca.storage.identity import ID_DIGITS, digest_of
 from appca.words import InputError
 
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
-FOLDER, LOG = "jobs", "log.txt"  # in the home; the log gets the output of workers and libraries
+FOLDER, LOG = "jobs", "log.txt"  # below the home; the log has the output of workers
 WORKERS = 2
 REMEMBERED = 200  # number of finished jobs kept
 ENDED = ("done", "failed", "cancelled")
@@ -33,8 +33,8 @@ class JobStatus(NamedTuple):
     id: str
     kind: str
     spec: dict[str, Any]
-    key: str  # identifies the result: a job joins an unfinished job with the same key
-    asked: bool = True  # whether a user requested it, not a preview
+    key: str  # identifies the result: an equal unfinished job is joined
+    asked: bool = True  # requested by a user, not for a preview
     state: str = "queued"  # "queued", "running", "done", "failed", "cancelled"
     stage: str = "waiting for a free worker"  # current stage, in words
     fraction: float = 0.0  # 0 to 1
@@ -53,7 +53,7 @@ class _Job:
     begins: float  # earliest start, in monotonic time
     thread: threading.Thread | None = None  # waits for the job to end; None before it starts
     worker: Child | None = None  # process that runs it
-    points_of: int = -1  # number of the stage that `curve` belongs to
+    points_of: int = -1  # index of the stage of `curve`
     heard: float = 0.0  # monotonic time of the last message
 
     @property
@@ -75,8 +75,8 @@ class _Job:
 class Jobs:
     """Runs jobs in `workers` processes; thread-safe.
 
-    A worker starts when it is first needed and then stays. Jobs belong to the server: any window
-    may follow, stop and cancel them. `command` plus the home is the command line of a worker.
+    A worker starts when it is first needed and is then reused. Jobs belong to the server: any
+    window may follow, stop and cancel them. A worker's command line is `command` and the home.
     """
 
     def __init__(
@@ -107,8 +107,8 @@ class Jobs:
         """Queue a job and return its id; join an unfinished job that has the same key.
 
         `kind` is a key of `appca.jobs.worker.KINDS`, `spec` is JSON, and by default `key` is made
-        from both. The job waits at least `after` seconds. Unless a user `asked` for it, `leave` can
-        end it. Raises InputError while the app is closing.
+        from both. The job waits at least `after` seconds. `leave` can end it unless it was `asked`
+        for by a user. Raises InputError while the app is closing.
         """
         key = key or digest_of({"kind": kind, "spec": spec})
         begins = time.monotonic() + after
@@ -250,7 +250,7 @@ class Jobs:
             with suppress(OSError):
                 self.log.parent.mkdir(parents=True, exist_ok=True)
                 printed = opened.enter_context(self.log.open("ab"))
-            # Ctrl-C is for the server only; a new session would get its own share of the CPU.
+            # Only the server reacts to Ctrl-C. A new session would change the CPU scheduling.
             return Child(self._command, environment(threads()), stderr=printed, process_group=0)
 
     def _sweep(self) -> None:

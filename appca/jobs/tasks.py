@@ -37,19 +37,19 @@ from appca.words import InputError
 if TYPE_CHECKING:
     from appca.models.loop import Progress
 
-INTERVAL = 0.1  # seconds between progress messages: fast enough to look smooth, at little cost
-_LEAST_SHARE = 0.02  # fraction done from which the remaining time is estimated
+INTERVAL = 0.1  # seconds between progress messages, so that progress looks smooth
+_LEAST_SHARE = 0.02  # completed fraction from which the remaining time is estimated
 _RECENT = 2.0  # seconds of recent work that determine the speed
-_PRIOR, _FIRST_SHARE = 0.5, 0.003  # weight of the estimated speed, in seconds and share of work
+_PRIOR, _FIRST_SHARE = 0.5, 0.003  # weight of the expected speed: seconds, share of work
 _WINDOW = 10  # number of iterations over which gains are measured
 _SAMPLING = ("burn-in", "draws")
-_REFINED, _FIT = 0.1, 0.45  # progress at the start of EM's two stages after screening
+_REFINED, _FIT = 0.1, 0.45  # progress at the start of the two EM stages after screening
 _START = 0.15  # progress when EM only starts the chains
 _FITTED = 0.9  # progress at the end of the fit, before description and storage
 
 
 class Context:
-    """The job that a handler works on, with its `home`.
+    """The job that a handler runs, with its `home`.
 
     `tell` receives progress and new points of the curve; `stops` returns whether a fit should end.
     """
@@ -292,7 +292,7 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     context.report("reading the rows", 0.0)
     run, rows = RunStore(home).get(spec["run"]), files.read_cached(file_of(home, key, "-rows"))
     if run is None or rows is None:
-        msg = "The fit or the new rows are not there any more; open both again."
+        msg = "The fit or the new rows no longer exist; open both again."
         raise InputError(msg)
 
     pace = Paced(context)
@@ -329,7 +329,7 @@ def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Measure a campaign, or its first "most" steps: settings as dict -> ``{kind: id}``."""
+    """Measure a campaign, or its first "most" steps: settings as a dict -> ``{kind: id}``."""
     said, most = spec.keys() - {"key", "most"}, spec.get("most")
     config = CAMPAIGNS[kind].from_dict({name: spec[name] for name in said})
     dataset = context.dataset(config.dataset)
@@ -339,7 +339,7 @@ def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any
     before = np.cumsum(shares) - shares
 
     def report(place: int, share: float) -> None:
-        if not share:  # fractions of a step may refer to its time limit, which gives no speed
+        if not share:  # no speed, because fractions of a step may refer to its time limit
             progress.at(f"fit {place + 1} of {len(shares)}", float(before[place]))
 
     config.complete(dataset, context.home, report, most)
@@ -347,7 +347,7 @@ def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any
 
 
 def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
-    """Estimate the seconds of every step of a campaign, erring on the high side."""
+    """Estimate the seconds of every step of a campaign, rather too high than too low."""
     if isinstance(config, QualityConfig):
         n, rows = len(config.steps()), config.rows or n_rows
         return [(START + SECONDS_A_ROW_AND_FEATURE * rows * n_features) / n] * n
@@ -390,9 +390,9 @@ class MethodWork(NamedTuple):
 class QualityConfig(Campaign):
     """Settings of a comparison of methods by preserved neighbours.
 
-    `run` is a `RunConfig` as dict. The other methods have `k` components, of which a row uses
-    `n_active` if the method selects. `rows` is the size of a random sample, None for all rows. A
-    method that takes longer than `seconds` stops early or is omitted.
+    `run` is a `RunConfig` as a dict. The other methods have `k` components; in sparse methods, a
+    row uses `n_active` of them. `rows` is the size of a random sample, None for all rows. A method
+    that takes longer than `seconds` stops early or is omitted.
     """
 
     folder: ClassVar[str] = "quality"
@@ -407,7 +407,7 @@ class QualityConfig(Campaign):
 
     def __post_init__(self) -> None:
         config = RunConfig.from_dict(plain("run", self.run))
-        run = replace(config, imported=None).to_dict()  # only a fit made here can be compared
+        run = replace(config, imported=None).to_dict()  # the method is fitted again here
         object.__setattr__(self, "run", run)
 
     @property
@@ -518,7 +518,7 @@ def split_of(dataset: Dataset, config: QualityConfig) -> Split:
 
 
 def held_out(made: RivalProjection, test: np.ndarray) -> dict[str, Any]:
-    """Averages over the held-out rows."""
+    """Average results over the held-out rows."""
     measures, values = {}, made.log_likelihood
     if values is not None and np.isfinite(values).all():
         error = float(values.std(ddof=1) / np.sqrt(len(values)))

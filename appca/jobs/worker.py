@@ -58,7 +58,7 @@ def work(
     context.tell()
     try:
         if kind not in handlers:
-            msg = f"There is no job of the kind “{kind}”; choose {', '.join(handlers)}."
+            msg = f"There is no kind of job “{kind}”; choose {', '.join(handlers)}."
             raise ValueError(msg)
         result = handlers[kind](spec, context)
     except Exception as error:

@@ -34,7 +34,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
 
     y_n = W (x_n * z_n) + mu + e_n with any D x K matrix W, x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
     and z_n uniform over the supports of exactly L of the K factors. x is integrated out. EM sums
-    over few supports, and otherwise searches for the best support of each row.
+    over all supports if they are few, and otherwise searches for the best support of each row.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
     inference : {"em", "gibbs"}
         "gibbs" samples the posterior, starting from EM.
     init : {"auto", "ica", "pca", "dictionary", "random"} or array (K, D)
-        Start of W: independent components (from PCA, the paper's start, EM does not find the
-        factors), principal components, rows of the data, random, or an array. If K exceeds
+        Start of W: independent components, principal components (the paper's start, from which EM
+        does not find the factors), rows of the data, random, or an array. If K exceeds
         min(N - 1, D), "dictionary" replaces "ica". "auto" is "ica"; if supports are few, it screens
         "ica", "pca" and up to 24 random starts on at most 2,500 rows, or 400 per factor.
     allocation : {"auto", "exact", "best"}
@@ -56,12 +56,12 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
     loading_variance : float or None
         Prior variance sigma2_W of the entries of W. If None, EM has no prior and "gibbs" learns it.
     n_init : int
-        Number of starts, of which the fit with the highest likelihood is kept; 1 for an array.
+        Number of starts; the fit with the highest likelihood is kept. 1 if `init` is an array.
     mean : {"learned", "sample", "zero"}
         The mean as a parameter, fixed at the sample mean (the paper), or at zero.
     annealing : int
-        Number of iterations with randomly drawn supports before those with the best supports; at
-        least 30 from "dictionary".
+        Number of iterations with randomly drawn supports before the iterations with the best
+        supports; at least 30 with init="dictionary".
     max_iter : int
         Maximum number of EM iterations after annealing, and on each sample of many rows.
     tol : float
@@ -78,7 +78,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
         The first chain of "gibbs" starts from EM. The others start from random rotations of the
         principal components; with "init", each chain starts from its own EM fit from `init`.
     warm_start : bool
-        Start EM from the previous fit instead of from `init`, as `AdaptivePPCA` does.
+        Start EM from the previous fit instead of `init`, as in `AdaptivePPCA`.
     noise_shape, noise_scale : float
         For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
         variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
@@ -103,8 +103,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
     latent_variance_ : (K,) ones: W carries the scale.
     explained_variance_ : (K,) mean over rows of |w_k|^2 E[(x z)^2].
     scale_ : (K,) root mean square of the training scores of rows that use the component.
-    log_likelihoods_ : (n_iter_,) nats, after each iteration: of the rows ("exact"), or of the rows
-        and their supports together ("best"); with "gibbs" the mean over chains after each sweep.
+    log_likelihoods_ : (n_iter_,) nats, after each iteration: log p(Y) ("exact") or log p(Y, Z)
+        ("best"); with "gibbs" the mean over chains after each sweep.
     n_iter_ : int.
     stop_reason_ : str.
     posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only; see `to_arviz`.

@@ -28,7 +28,7 @@ MOST_WITH_SIZES = 500  # maximum K for learned sizes, whose table has K^2 number
 
 
 def first_size(model: Any) -> int:
-    """Return L, or if it is learned the L of the fit that gives a start."""
+    """Return L; if it is learned, the L of the fit that provides the start."""
     learned = model.n_active == LEARNED
     return (model.n_components + 1) // 2 if learned else int(model.n_active)
 
@@ -42,11 +42,11 @@ def refuse_conflicts(model: Any, rows: Observations) -> None:
     sampled = inference == "gibbs" and not variant.by_feature
     wrong = {
         f"inference must be {others} with {learned}; got {inference!r}: "
-        "set inference='em', or take the paper's model.": (
+        "set inference='em', or use the paper's model.": (
             bool(learned) and inference != "em" and not sampled
         ),
-        f"z_update must be 'block' with {learned}; got {model.z_update!r}: leave "
-        "it at 'block', which draws scale and support of a row together.": (
+        f"z_update must be 'block' with {learned}; got {model.z_update!r}: set "
+        "z_update='block', which draws scale and support of a row together.": (
             bool(learned) and sampled and model.z_update != "block"
         ),
         "latent_variance must be 'shared' or 'component' with noise='feature', where it is "
@@ -54,11 +54,11 @@ def refuse_conflicts(model: Any, rows: Observations) -> None:
             variant.by_feature and not isinstance(model.latent_variance, str)
         ),
         f"n_components must be at most {MOST_WITH_SIZES} with n_active='learned'; got {K}: "
-        "ask for fewer components, or give n_active a number.": (
+        "choose fewer components, or set n_active to a number.": (
             variant.learn_sizes and K > MOST_WITH_SIZES
         ),
-        f"w_update must not be 'sample' with inference={inference!r}, which maximises: leave "
-        "w_update at 'auto', or set "
+        f"w_update must not be 'sample' with inference={inference!r}, which maximizes: set "
+        "w_update='auto' or "
         "inference='gibbs'.": model.w_update == "sample" and inference != "gibbs",
     }
     why = f", because X has {rows.n} rows and {rows.d} feature(s)"
@@ -97,9 +97,9 @@ class SubspaceModel(Criteria):
         `sample_weight` (N,) weights each row as if it were repeated. Neither can be combined with
         NaN or "gibbs".
 
-        Data larger than memory must not contain NaN. Threads, or the workers of the current Client,
-        fit the chunks of a Dask array; an iterator of blocks of rows is copied to a temporary file
-        (TMPDIR); a large `numpy.memmap` is read in each pass.
+        Data larger than memory must not contain NaN. The chunks of a Dask array are processed by
+        threads, or by the workers of the current Client. An iterator of blocks of rows is copied
+        to a temporary file (TMPDIR). A large `numpy.memmap` is read in each pass.
         """
         del y
         if data_checks.is_dask(X) or isinstance(X, Iterator):
@@ -131,8 +131,8 @@ class SubspaceModel(Criteria):
             needs = f"inference='em'; got {self.inference!r}"
         if self.inference != "em" or any(self._variant):
             msg = (
-                f"X has missing entries (NaN), which need {needs}: change that, or fill in or "
-                "leave out those cells."
+                f"X has missing entries (NaN), which need {needs}: change these settings, or fill "
+                "or drop those cells."
             )
             raise ValueError(msg)
 
@@ -161,8 +161,8 @@ class SubspaceModel(Criteria):
         """Fit to blocks of rows that may exceed memory; equals `fit` up to rounding.
 
         `blocks` is an iterable of arrays or sparse matrices (n_i, D), or a function that returns a
-        new iterator. It is read once per iteration; blocks of some thousand rows are best. The
-        first block decides between float32 and float64.
+        new iterator. It is read once per iteration; blocks of a few thousand rows are best. The
+        first block determines the precision, float32 or float64.
         """
         return self._fit_parts(partial(stream, NamedBlocks(blocks)))
 
@@ -171,7 +171,7 @@ class SubspaceModel(Criteria):
         refuse_parameters(self._model, self.get_params(deep=False))
         if self.inference == "gibbs":
             msg = (
-                "inference must be 'em' or 'hard' to fit blocks, because the sampler holds all "
+                "inference must be 'em' or 'hard' to fit blocks, because the sampler needs all "
                 "rows; got 'gibbs': change it, or pass all rows to fit."
             )
             raise ValueError(msg)
@@ -246,8 +246,8 @@ class AdaptivePPCA(InBatches, SubspaceModel):
     """Adaptive probabilistic PCA (aPPCA).
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
-    z_n uniform over the supports of exactly L of the K components. Sums over x and z are exact, and
-    so are the likelihood and EM. inference="em" also integrates out missing entries (NaN).
+    z_n uniform over the supports of exactly L of the K components. Sums over x and z are exact, so
+    the likelihood and EM are exact. inference="em" also integrates out missing entries (NaN).
 
     Parameters
     ----------
@@ -266,21 +266,21 @@ class AdaptivePPCA(InBatches, SubspaceModel):
         "em" maximizes the likelihood. "gibbs" samples the posterior, starting from EM, and excludes
         noise="feature". "hard" assigns each row to its best support (classification EM).
     init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
-        Unrotated principal directions ("pca"), the same rotated by quartimax, annealed, to
-        independent components ("ica") or at random, or an array, made orthonormal. "auto" screens
-        quartimax and PCA, plain and annealed, and five rotations (30 if rows are few) on a sample
-        of rows; above K = 100, independent components and PCA, plain and annealed.
+        Principal directions: unrotated ("pca"), rotated by quartimax, with annealed EM, rotated to
+        independent components ("ica") or at random; or an array, which is made orthonormal. "auto"
+        tries quartimax and PCA, plain and annealed, and five rotations (30 if rows are few) on a
+        sample of rows; above K = 100, independent components and PCA, plain and annealed.
     latent_variance : {"shared", "component"} or float
         One tau2 for all components, one per component, or a fixed value in squared data units (the
         paper fixes 1.0, which makes the fit depend on the unit).
     w_update : {"auto", "polar", "pymanopt", "sample"}
         The closed-form polar factor, or conjugate gradients on the Stiefel manifold (the paper's
         appendix C), which take 16 to 300 times as long for the same maximum. "sample", only for
-        "gibbs", draws W from its matrix von Mises-Fisher conditional; with the others, "gibbs" is
-        the paper's MAP-within-Gibbs. "auto" is "sample" with "gibbs", else "polar".
+        "gibbs", draws W from its matrix von Mises-Fisher conditional. With "polar" or "pymanopt",
+        "gibbs" is the paper's MAP-within-Gibbs. "auto" is "sample" with "gibbs", else "polar".
     z_update : {"block", "swap"}
-        How "gibbs" draws the support of a row: as a whole, or one member after another in random
-        order (the paper). "swap" excludes row scales and learned sizes.
+        How "gibbs" draws the support of a row: as a whole, or one member at a time in random order
+        (the paper). "swap" is not available with row scales or learned sizes.
     n_init : int
         Number of starts: the first from `init`, the others random rotations; 1 for an array.
     mean : {"learned", "sample", "zero"}
@@ -288,26 +288,27 @@ class AdaptivePPCA(InBatches, SubspaceModel):
     max_iter : int
         Maximum number of EM iterations over all rows.
     tol : float
-        EM has converged if ten iterations gain less than this, in nats per row; after a search on
-        samples, if an iteration gains less than ten times this.
+        EM has converged if ten iterations gain less than `tol`, in nats per row; after a search on
+        samples, if an iteration gains less than ten times `tol`.
     warm_start : bool
         Start from the previous fit with the same K. The likelihood on the same rows does not
         decrease, and components keep their order and signs.
     accelerate : bool
-        Use momentum between EM iterations; the likelihood never decreases either way.
+        Use momentum between EM iterations; the likelihood still never decreases.
     n_chains, burn_in, n_draws, thin : int
         For "gibbs", the numbers of chains, discarded sweeps, draws per chain, and sweeps per draw.
     chain_starts : {"overdispersed", "init"}
-        Chains after the first start from random rotations of the principal directions, so that
-        their agreement shows that they found one posterior. With "init", all start from one EM fit
-        (with init="random", each from its own), which only shows that they mix well around it.
+        With "overdispersed", all chains but the first start from random rotations of the principal
+        directions, so if they agree, they have found the same posterior. With "init", all start
+        from one EM fit (with init="random", each from its own), so if they agree, they only mix
+        well around that fit.
     noise_shape, noise_scale : float
         For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
         variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
     latent_shape, latent_scale : float
         The same for tau2, unless `latent_variance` fixes it.
     random_state : int, Generator, RandomState or None
-        Seed of random rotations, of the sample of rows that screens starts, and of `sample`.
+        Seed of random rotations, of the rows on which starts are screened, and of `sample`.
     verbose : bool or int
         Print a line for each iteration.
     callback : callable or None
@@ -325,13 +326,13 @@ class AdaptivePPCA(InBatches, SubspaceModel):
     noise_variance_ : float, sigma2; with noise="feature", (D,) psi_d, and 0 for a feature that
         hardly varies in more than one row, which the likelihood omits.
     latent_variance_ : (K,) tau2_k; with noise="feature" relative to the noise.
-    explained_variance_ : (K,) mean of E[(x z)^2], times the squared length of the component.
+    explained_variance_ : (K,) mean of E[(x z)^2] times the component's squared length.
     scale_ : (K,) root mean square of the training scores of rows that use the component.
     n_active_ : int, L; K if sizes are learned.
     size_probabilities_ : (K + 1,) of 0 to K components per row, with n_active="learned".
     row_scale_values_, row_scale_probabilities_ : (10,), with row_scale="learned".
     log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, in nats; with "hard",
-        of the rows together with their best supports; with "gibbs", the mean over chains.
+        log p(Y, Z) at the best supports Z; with "gibbs", the mean over chains.
     n_iter_ : int, number of EM iterations over all rows after the screening of starts.
     stop_reason_ : str.
     posterior_ : dict of arrays (chain, draw, ...), only with "gibbs"; components have the dtype of
@@ -384,7 +385,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
         return self._averaged(X, lambda at, X: at.mean_scales(X))
 
     def _averaged(self, X: Array, ask: Callable[[Any, Array], Array]) -> Array:
-        """Ask the posterior of rows, after sampling that of each draw."""
+        """Query the posterior of rows; after sampling, average over draws."""
         fitted = posterior_of(self)
         if not hasattr(self, "query_draws_"):
             return ask(fitted, X)
@@ -400,7 +401,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
         def expected(rows: Rows, state: em.SubspaceState, total: Array) -> em.SubspaceStatistics:
             compiled = settings.compiled and rows.weights is None
             sums = em.expect(state, rows, settings._replace(compiled=compiled))
-            # Of rows that do not sum to their origin, `expect` leaves out the cross term of
+            # If rows do not sum to their origin, `expect` omits the cross term of
             # |y - origin + W shift|^2.
             cross = float(total @ (state.W @ state.shift)) / state.noise
             return sums._replace(log_likelihood=sums.log_likelihood - cross)

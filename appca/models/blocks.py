@@ -1,8 +1,8 @@
 """Rows that do not fit in memory: blocks that are read again, and Dask arrays.
 
-EM needs sums over rows and a sample of rows. Chunks of a Dask array stay with the workers, which
-receive d x K numbers once and return sums. The sums are added in the order of the chunks, so that
-bits do not depend on workers. Dask is optional and is only imported if needed.
+EM needs sums over rows and a sample of rows. The workers keep the chunks of a Dask array, receive
+d x K numbers once and return sums. These are added in the order of the chunks, so that the last
+bits do not depend on the workers. Dask is optional and is only imported if needed.
 """
 
 import uuid
@@ -26,18 +26,18 @@ from appca.storage.packed import give_back
 R = TypeVar("R")
 Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
 
-NO_ROWS = "blocks must hold rows; got none: check what yields them."
+NO_ROWS = "blocks must contain rows; got none: check the iterator."
 MAPPED_BYTES = 2**25  # number of bytes read from a mapped file before its pages are released
 
 
 @dataclass(frozen=True)
 class Stream(Parts):
-    """Observations that `read` yields in blocks, the same each time."""
+    """Observations in blocks from `read`, which yields the same blocks each time."""
 
     read: Callable[[], Iterator[Array]] = lambda: iter(())
 
     def over(self, work: Callable[[Block], R]) -> Iterator[R]:
-        """Yield work(block) for the blocks as read, each cut for all cores."""
+        """Yield work(block) for all blocks, which are split further to use all cores."""
         first = 0
         for values in self.read():
             yield from in_order(lambda block: work(block()), self.pieces(values, first))
@@ -50,7 +50,7 @@ class Stream(Parts):
             raise ValueError(msg)
 
     def take(self, which: NDArray[np.intp]) -> Array:
-        """Rows by their numbers, which rise; one pass."""
+        """Return the rows of ascending indices, in one pass."""
         out, first = np.empty((len(which), self.d), self.dtype), 0
         for values in self.read():
             low, high = np.searchsorted(which, [first, first + len(values)])
@@ -75,14 +75,14 @@ class Mapped:
 
 
 class NamedBlocks:
-    """A reader of blocks of rows that refuses values and columns that differ from before."""
+    """A reader of blocks of rows that checks that values and columns are the same in each pass."""
 
     def __init__(self, blocks: Blocks, names: Any = None, *, once: bool = False) -> None:
         if not once and not callable(blocks) and iter(blocks) is blocks:
             msg = (
-                "blocks must be readable again for every pass; got an iterator that is spent after "
-                "one: pass it to fit, which keeps its rows in a temporary file, or pass a list, an "
-                "object with __iter__, or a function that returns a new iterator."
+                "blocks must be readable more than once; got an iterator, which is not: pass it "
+                "to fit, which copies its rows to a temporary file, or pass a list, an object "
+                "with __iter__, or a function that returns a new iterator."
             )
             raise ValueError(msg)
         self.names, self._blocks = names, blocks
@@ -98,7 +98,7 @@ class NamedBlocks:
             if array.ndim != 2 or array.dtype.kind not in "fiub":
                 msg = (
                     f"blocks must be matrices of numbers, rows by features; block {i} has "
-                    f"{array.ndim} dimension(s) and holds {array.dtype}: convert it first."
+                    f"{array.ndim} dimension(s) and type {array.dtype}: convert it first."
                 )
                 raise ValueError(msg)
             width = width or array.shape[1]
@@ -106,7 +106,7 @@ class NamedBlocks:
             if array.shape[1] != width:
                 msg = (
                     f"blocks must have the same number of columns; block {i} has "
-                    f"{array.shape[1]}, those before have {width}: check what yields them."
+                    f"{array.shape[1]}, earlier blocks {width}: check the iterator."
                 )
                 raise ValueError(msg)
             if len(array):
@@ -114,7 +114,7 @@ class NamedBlocks:
 
 
 def spooled(blocks: Iterator[Any], file: IO[bytes]) -> NamedBlocks:
-    """Write the finite rows of an iterator to an empty file, from which they can be read again."""
+    """Write the finite rows of an iterator to an empty file; return a reader of that file."""
     n, d, dtype, named = 0, 0, np.dtype(np.float64), NamedBlocks(blocks, once=True)
     for i, block in enumerate(named()):
         finite_sums(block, f"block {i}")
@@ -144,10 +144,7 @@ def finite_sums(block: Any, part: str) -> Array:
         sparse = isinstance(block, ShiftedSparse)
         sums: Array = block.sums() if sparse else block.sum(axis=0, dtype=np.float64)
     if not np.isfinite(sums).all():
-        msg = (
-            f"X must be finite, but {part} holds NaN or inf: "
-            "fill in or leave out those cells or rows."
-        )
+        msg = f"X must be finite, but {part} contains NaN or inf: fill or drop those cells or rows."
         raise ValueError(msg)
     return sums
 
@@ -166,8 +163,8 @@ def refuse_other_names(fitted: Any, X: Any, what: str) -> None:
     names = names_of(X)
     if fitted is not None and names is not None and names != list(fitted):
         msg = (
-            f"X must have the columns of the fit in its order; {what} has "
-            f"{', '.join(names)!r:.60}: bring them into the order of the fit."
+            f"X must have the columns of the fit in the same order; {what} has "
+            f"{', '.join(names)!r:.60}: reorder or rename them."
         )
         raise ValueError(msg)
 
@@ -176,15 +173,15 @@ def refuse_other_names(fitted: Any, X: Any, what: str) -> None:
 class DaskRows(Parts):
     """Observations in the chunks of a Dask array."""
 
-    X: Any = None  # in chunks of whole rows; None on a worker, which has its chunk
+    X: Any = None  # in chunks of whole rows; None on a worker
     sizes: Any = None  # (chunks,) number of rows of each chunk, possibly 0
 
     def over(self, work: Callable[[Block], R]) -> Iterator[R]:
-        """Yield work(block) for blocks that hold all rows once, in order; the answers travel."""
+        """Yield work(block) for all blocks in order; only the results leave the workers."""
         return chain.from_iterable(self._answers(_over, work))
 
     def summed(self, work: Callable[[Block], R], start: R | None = None) -> R:
-        """Return `start`, if any, plus work(block) of all blocks; the sums of a chunk travel."""
+        """Add work(block) of all blocks to `start`; only sums per chunk leave the workers."""
         return cast(R, reduce(added, self._answers(_summed, work), start))
 
     def _answers(self, answer: Callable[..., Any], work: Callable[[Block], R]) -> Iterator[Any]:
@@ -194,12 +191,12 @@ class DaskRows(Parts):
             yield from computed(parts[start : start + CHUNKS_AT_ONCE])
 
     def take(self, which: NDArray[np.intp]) -> Array:
-        """Rows by their numbers, which rise; chunks without any of them are not computed."""
+        """Return the rows of ascending indices; computes only the chunks that contain them."""
         edges = np.searchsorted(which, [*self.firsts, self.n])
         parts = by_chunks(_taken, self.X, (which, edges, self.firsts))
         chosen = [part for part, some in zip(parts, np.diff(edges), strict=True) if some]
         rows = computed(chosen)
-        if all(isinstance(part, ShiftedSparse) for part in rows):  # they stay so, as stored
+        if all(isinstance(part, ShiftedSparse) for part in rows):  # keep them sparse
             stored = scipy.sparse.vstack([part.values for part in rows], format="csr")
             X: Any = ShiftedSparse(stored)
         else:
@@ -214,13 +211,13 @@ class DaskRows(Parts):
 
 
 def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
-    """Compute all chunks of a Dask array twice: for the mean, and for distances from it."""
+    """Compute all chunks of a Dask array twice: for the mean, and for squared distances from it."""
     frame, X = X, matrix(X)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     sizes, sums = zip(*computed(by_chunks(_size_and_sum, X)), strict=True)
     n = sum(sizes)
     if n == 0:
-        msg = "X must hold rows; got a Dask array without any: check what makes it."
+        msg = "X must contain rows; got an empty Dask array: check its source."
         raise ValueError(msg)
     origin = None if zero_mean else (reduce(np.add, sums) / n).astype(dtype)
     how: Any = {"names": names_of(frame), "X": X, "sizes": np.array(sizes, np.intp)}
@@ -230,7 +227,7 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
 def matrix(X: Any) -> Any:
     """Return a Dask array (N, D) of numbers in chunks of whole rows, or raise ValueError."""
     X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
-    dimensions = getattr(X, "ndim", None)  # that of a Delayed is a Delayed
+    dimensions = getattr(X, "ndim", None)  # for a Delayed object, a Delayed
     if not (isinstance(dimensions, int) and dimensions == 2 and hasattr(X, "to_delayed")):
         shown = dimensions if isinstance(dimensions, int) else "no"
         msg = (
@@ -239,7 +236,7 @@ def matrix(X: Any) -> Any:
         )
         raise ValueError(msg)
     if X.dtype.kind not in "fiub":
-        msg = f"X must be a Dask array of numbers; it holds {X.dtype}: convert it first."
+        msg = f"X must be a Dask array of numbers; got {X.dtype}: convert it first."
         raise ValueError(msg)
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
@@ -259,7 +256,7 @@ def sent_once(what: Any) -> Any:
 
 
 def by_chunks(answer: Callable[..., Any], X: Any, shared: Any = None) -> list[Any]:
-    """Tasks answer(rows, number of the chunk, shared), fused with those that make the chunk."""
+    """Return tasks answer(rows, chunk index, shared), fused with the tasks that compute chunks."""
 
     def asked(chunk: Any, shared: Any, block_id: tuple[int, ...]) -> Any:
         with single_threaded_blas():
@@ -298,7 +295,7 @@ def plain(chunk: Any) -> Any:
     return np.require(chunk, requirements="A")
 
 
-ONE_A_ROW = ("score_samples", "allocation_probability", "row_scales")  # queries with one number
+ONE_A_ROW = ("score_samples", "allocation_probability", "row_scales")  # one number per row
 
 
 def lazily(model: Any, question: str, X: Any, **how: str) -> Any:

@@ -1,4 +1,4 @@
-"""Stored draws of chains, the chains that averages use, and label-free summaries of Z.
+"""Draws of chains, the choice of chains to average over, and label-free summaries of Z.
 
 Components swap names and signs between draws, so draws must be aligned before averaging entries.
 """
@@ -32,13 +32,13 @@ class Measures(NamedTuple):
     number: int = 0  # number of components, if it changes the number of parameters
 
 
-LEAST_GAP = 3.0  # minimum gap in nats: a peak e^3 times as high dominates the other
-BEYOND_ERROR = 0.999  # probability that the Monte Carlo error of a mean causes no such gap
-LEAST_DRAWS = 4  # minimum number of draws per chain for estimating the error of its mean
+LEAST_GAP = 3.0  # in nats: a mode e^3 times as probable dominates
+BEYOND_ERROR = 0.999  # probability that Monte Carlo error causes no such gap
+LEAST_DRAWS = 4  # minimum number of draws per chain to estimate an error
 
 
 class ChainLevels(NamedTuple):
-    """The chains that averages use, selected by their mean log-posteriors."""
+    """The chains to average over, selected by their mean log-posteriors."""
 
     mean: NDArray[np.float64]  # (chain,) nats
     allowed: NDArray[np.float64]  # (chain,) maximum gap to the highest chain, in nats
@@ -46,13 +46,13 @@ class ChainLevels(NamedTuple):
 
     @property
     def why(self) -> str:
-        """A sentence on which chains are used, and why."""
+        """A sentence that names the chains in use and the reason."""
         n, lower = len(self.mean), np.flatnonzero(~self.counts)
         gap = self.mean.max() - self.mean
         if not len(lower):
             return (
                 f"Averages use all {n} chains: their mean log-posteriors are at most "
-                f"{gap.max():.1f} nats apart, of which Monte Carlo error explains up to "
+                f"{gap.max():.1f} nats apart, and Monte Carlo error explains up to "
                 f"{self.allowed.max():.1f}."
             )
         names = ", ".join(map(str, lower + 1))
@@ -67,8 +67,8 @@ class ChainLevels(NamedTuple):
 def levels(log_posterior: NDArray[np.float64]) -> ChainLevels:
     """Compare the levels of chains, log_posterior (chain, draw), with their Monte Carlo errors.
 
-    A chain is on a lower peak if its mean is below the highest mean by more than 3 nats and by more
-    than the errors of both explain (Student's t over batches).
+    A chain is at a lower mode if its mean is below the highest mean by more than 3 nats and more
+    than the errors of both means explain (Student's t over batches).
     """
     n_chains, n = log_posterior.shape
     mean, variance, freedom = log_posterior.mean(axis=1), np.zeros(n_chains), 1
@@ -97,7 +97,7 @@ class DrawStore:
     def __init__(self, n_chains: int, n_draws: int) -> None:
         self.shape, self.kept = (n_chains, n_draws), 0  # draws of every chain
         self.draws: Draws = {}  # (chain, draw, ...), and sums (chain, ...)
-        # how many draws of a chain have a number of components, and the densest of them
+        # by chain and number of components: number of draws, and the draw of highest density
         self.counts: Counter[tuple[int, int]] = Counter()
         self.highest: dict[tuple[int, int], tuple[float, Any]] = {}
 
@@ -122,7 +122,7 @@ class DrawStore:
 
     @property
     def best(self) -> Any:
-        """Densest draw with the most frequent number; other numbers have other units of density."""
+        """Draw of highest density with the modal number of components; others are incomparable."""
         good = levels(self.draws["log_posterior"][:, : self.kept]).counts
         frequent: Counter[int] = Counter()
         for (chain, number), count in self.counts.items():
@@ -140,7 +140,7 @@ class DrawStore:
 
 @naming_extra()
 def load_arviz() -> Any:
-    """Import ArviZ, whose 0.23 announces its successor in a warning."""
+    """Import ArviZ without the warning of 0.23 about its successor."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         import arviz
@@ -148,7 +148,7 @@ def load_arviz() -> Any:
 
 
 def to_arviz(posterior: Mapping[str, NDArray[Any]]) -> Any:
-    """Convert the draws for ArviZ; running means, and thinned components, go to its constants."""
+    """Convert draws for ArviZ; running means and thinned components become constant data."""
     densities = {"log_likelihood": "lp_collapsed", "log_posterior": "lp"}
     n_draws, names = posterior["log_posterior"].shape[1], {*RUNNING, *densities}
     dims = {name: ["chain", "row", "component"] for name in RUNNING}
@@ -173,11 +173,11 @@ def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 N_PAIRS = 20
-IN_USE = 0.05  # minimum share of rows of a component in use
+IN_USE = 0.05  # a component is in use if at least this share of rows uses it
 
 
 def in_use(occupancies: ArrayLike, n_rows: int, share: float = IN_USE) -> NDArray[np.intp]:
-    """Count the components (...) that at least a share of the rows, and any, use: (..., K)."""
+    """Count the components (..., K) that at least one row, and a `share` of all, use: (...)."""
     counts = np.asarray(occupancies)
     return np.asarray((counts >= max(share * n_rows, 1)).sum(axis=-1))
 

@@ -1,8 +1,8 @@
-"""Multi-start EM for adaptive PPCA: all starts climb on a sample, the best on all rows.
+"""Multi-start EM for adaptive PPCA: all starts run on a sample, the best on all rows.
 
-No single start wins on all real data, and the first iterations hardly predict the winner. So all
-starts climb to their end on a sample in principal coordinates, the best three on more rows, and the
-best of these on all rows. Variants continue from the end of a fit of the paper's model.
+No start is best on all real data, and the first iterations hardly predict the best one. Therefore
+EM runs to convergence from all starts on a sample in principal coordinates, from the best three on
+more rows, and from the best of these on all rows. Variants start from a fit of the paper's model.
 """
 
 import math
@@ -26,7 +26,7 @@ QUARTIMAX_PRECISION = 1e-4  # maximum change of the rotation in the last step
 
 
 def closed_form(rows: Observations, leading: stiefel.Principal, floor: float) -> em.SubspaceState:
-    """Maximum of the likelihood of PPCA, R = I: Tipping and Bishop (1999), equations 7 and 8."""
+    """Return the maximum of the PPCA likelihood: Tipping and Bishop (1999), equations 7 and 8."""
     n, q = rows.mass, len(leading.values)
     total, spare = rows.total / n, rows.n_features - q
     noise = max((total - leading.values.sum()) / spare if spare else 0.0, floor)
@@ -41,7 +41,7 @@ class Candidate(NamedTuple):
     rotation: Callable[[Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
     annealed: bool = False
     needs_many_rows: bool = False  # whether it needs scores of K^2 rows
-    spare: bool = False  # omitted if climbs to the end cost too much
+    spare: bool = False  # omitted if runs to convergence are expensive
     extra: bool = False  # used only if all extra starts cost less than a second
 
 
@@ -49,7 +49,7 @@ def quartimax(_rng: Generator, P: Array) -> Array:
     """Return the rotation that maximizes fourth powers of scores P (N, K): R <- polar(P'(PR)^3)."""
     if not P.any():  # a sample of equal rows
         return np.eye(P.shape[1])
-    lines = np.ascontiguousarray(P.T / np.sqrt(np.mean(P**2)))  # takes half the time of rows
+    lines = np.ascontiguousarray(P.T / np.sqrt(np.mean(P**2)))  # twice as fast as rows
     R, cubes = np.eye(len(lines)), np.empty_like(lines)
     for _ in range(MAX_QUARTIMAX_STEPS):
         before, Q = R, R.T.astype(lines.dtype) @ lines
@@ -80,17 +80,17 @@ ANNEALED_QUARTIMAX = Candidate("annealed quartimax", quartimax, annealed=True)
 ICA = Candidate("independent components", independent, needs_many_rows=True)
 
 RANDOM = Candidate("random rotation", random_rotation)
-SPARE_STARTS, EXTRA_STARTS = 5, 25  # on handwritten digits, one of these usually ends highest
+SPARE_STARTS, EXTRA_STARTS = 5, 25  # on handwritten digits, one of them usually wins
 SPARE = [RANDOM._replace(spare=True)] * SPARE_STARTS + [RANDOM._replace(extra=True)] * EXTRA_STARTS
 
 NAMED = {"annealed": ANNEALED_PCA, "ica": ICA, "pca": PCA, "quartimax": QUARTIMAX, "random": RANDOM}
 AUTOMATIC = (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX, *SPARE)
-MANY_COMPONENTS = 100  # number above which quartimax on the sample finds nothing
+MANY_COMPONENTS = 100  # above this K, quartimax on the sample fails
 FOR_MANY = (ICA, ANNEALED_PCA, PCA)
 
 
 def candidates(init: str, n_init: int, n_components: int) -> list[Candidate]:
-    """Return the starts that `init` names, and n_init - 1 more random rotations."""
+    """Return the starts for `init`, and n_init - 1 random rotations."""
     automatic = FOR_MANY if n_components > MANY_COMPONENTS else AUTOMATIC
     return [*(automatic if init == "auto" else [NAMED[init]]), *[RANDOM] * (n_init - 1)]
 
@@ -120,7 +120,7 @@ def first_state(rows: Observations, W: Array, settings: em.EMSettings) -> em.Sub
 def annealed(
     start: em.SubspaceState, rows: Observations, settings: em.EMSettings
 ) -> loop.Path[em.SubspaceState]:
-    """Run EM with logits times beta, which rises to 1; yielded values are tempered and may fall."""
+    """Run EM with logits times beta, which rises to 1; yielded values may decrease."""
     yield -math.inf, start
     state, em_map = start, em.EMMap(rows, settings)
     for beta in np.geomspace(FIRST_BETA, 1.0, ANNEALED_ITERATIONS):
@@ -131,32 +131,32 @@ def annealed(
 def ascent(
     start: em.SubspaceState, em_map: em.EMMap, *, accelerate: bool = True, age: int = 0
 ) -> loop.Path[em.SubspaceState]:
-    """Run EM from `start`, plain or with momentum of an age."""
+    """Run EM from `start`, with momentum of a given age or without."""
     ahead = partial(em.extend, settings=em_map.settings) if accelerate else None
     return loop.nesterov(em_map, start, ahead, age)
 
 
-SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200  # maximum per candidate and per climb
-# Limit of rows x K x swaps of the sample up to which all candidates climb to their ends. At K = 30,
-# L = 8 ten climbs took 22 s, five times as long as the fit without them.
+SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200  # per candidate and per later run
+# Limit of rows x K x swaps up to which all candidates run to convergence on the sample. At K = 30,
+# L = 8 ten such runs took 22 s, five times as long as the fit without them.
 MOST_SUMS = 400_000
-FEW_SUMS, FEW_NUMBERS = 50_000, 2**18  # limits up to which 25 more rotations climb on all rows
-SCREENING_TOL = FIRST_TOL = 1e-2  # nats per row; a smaller value fits the sample, not the data
-# A climb on a sample ends if three times the gain of its last ten iterations would leave it below
-# the end of another; on all rows of COIL-20, this rule would have lost the best in 3 of 12 fits.
+FEW_SUMS, FEW_NUMBERS = 50_000, 2**18  # limits for 25 more rotations on all rows
+SCREENING_TOL = FIRST_TOL = 1e-2  # nats per row; less overfits the sample
+# A run on a sample ends if three times the gain of its last ten iterations would not reach the end
+# of another run. On all rows of COIL-20, this rule would have lost the best run in 3 of 12 fits.
 PATIENCE = 3.0
 
 # From samples of 2,500 rows of MNIST, the best fit to 60,000 rows loses 0.1 nats per row.
 SAMPLE_ROWS_PER_COMPONENT, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 400, 2500, 10_000
-COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # a sample uses half as many
+COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # half as many for a sample
 SAMPLE_COORDINATES_PER_COMPONENT = 2
-LARGER_SAMPLE, FINALISTS = 3, 3  # multiple of rows in the larger sample, and number of fits to it
-LATER_AGE = 6  # age of momentum on new rows, which saves two or three iterations
-LAST_SHARE, LAST_SHARE_OF_VARIANTS = 10.0, 200.0  # multiples of tol, after climbs on samples
-LAST_WINDOW = 3  # iterations over all rows; few, as climbs on samples have passed the plateaus
-DIFFERENT = 1e-2  # nats per row between ends that count as distinct
+LARGER_SAMPLE, FINALISTS = 3, 3  # factor of rows of the larger sample; number of fits to it
+LATER_AGE = 6  # age of momentum on new rows; saves two or three iterations
+LAST_SHARE, LAST_SHARE_OF_VARIANTS = 10.0, 200.0  # multiples of tol after sample runs
+LAST_WINDOW = 3  # few iterations, because runs on samples have passed the plateaus
+DIFFERENT = 1e-2  # nats per row between distinct results
 ROUGH_TOL, ROUGH_ITERATIONS = 3e-2, 50  # at K = 500, 200 iterations overfit a sample of 10,000 rows
-MAX_COORDINATE_BYTES = MAX_SAMPLE_BYTES = 2**28  # of coordinates of all rows, of sampled features
+MAX_COORDINATE_BYTES = MAX_SAMPLE_BYTES = 2**28  # of all rows, of the sample
 MAX_SCORES_BYTES = 2**29  # maximum size of principal scores for starts that need many rows
 
 Run = loop.EMResult[em.SubspaceState]
@@ -170,7 +170,7 @@ class EMControl(NamedTuple):
     callback: loop.Callback | None
     max_iter: int  # maximum in every stage
     tol: float  # nats per row over ten iterations on all rows
-    accelerate: bool  # whether the final fit has momentum; screening always has
+    accelerate: bool  # whether the final fit uses momentum; screening always does
     mass: float  # mass of all rows, to which log-likelihoods of samples are scaled
     # The other fields are for adaptive factor analysis.
     exact: bool = True  # sum over all supports, or one support per row
@@ -179,13 +179,13 @@ class EMControl(NamedTuple):
     screened_rows: int = 0  # size of the sample that screens starts; 0: fit every start fully
 
     def after(self, stopped: bool) -> "EMControl":
-        """Return these settings; after a stop, those of a single step that completes the fit."""
+        """Return these settings; after a stop, limited to one step, which completes the fit."""
         return self._replace(max_iter=1, callback=None) if stopped else self
 
     def run(
         self, stage: str, path: loop.Path[loop.S], rows: Any, limit: int, tol: float, **how: Any
     ) -> loop.EMResult[loop.S]:
-        """Follow a path for at most `limit` iterations; `tol` is nats per row over ten of them."""
+        """Run at most `limit` iterations; `tol` is nats per row over ten iterations."""
         limit, n = min(limit, self.max_iter), rows.mass
         watch = loop.watcher(self.callback, stage, limit, self.mass / n)
         return loop.iterate(path, tol=tol * n, max_iter=limit, watch=watch, **how)
@@ -194,7 +194,7 @@ class EMControl(NamedTuple):
 def screen(
     rng: Generator, em_map: em.EMMap, candidates: list[Candidate], control: EMControl
 ) -> tuple[Run, bool]:
-    """Return the end of the best candidate in all coordinates, and whether samples were used."""
+    """Return the best candidate's result in all coordinates, and whether samples were used."""
     rows, settings = em_map.rows, control.settings
     drawn = draw_screening_sample(rng, rows, settings)
     sample = drawn.rows
@@ -226,7 +226,7 @@ def screen(
 def _go_on(
     runs: Runs, rows: Rows, control: EMControl, tol: float, age: int = 0, **how: Any
 ) -> Runs:
-    """Climb from the ends of runs on other rows, perhaps in more coordinates."""
+    """Continue runs on other rows, possibly in more coordinates."""
     how = {"limit": REFINEMENT_ITERATIONS} | how
     em_map, further = em.EMMap(rows, control.settings), Runs()
     for run in runs:
@@ -262,7 +262,7 @@ def draw_screening_sample(
     each = COORDINATES_PER_COMPONENT // (1 if size == n else 2)
     q = min(max(each * K, MIN_COORDINATES), size, d)
     sample = some_rows(rng, rows, size, learn_mean=settings.learn_mean) if size < n else rows
-    in_thin_coordinates = rows.n_features != d  # coordinates are principal already
+    in_thin_coordinates = rows.n_features != d  # already principal coordinates
     basis = np.eye(d, q) if in_thin_coordinates else stiefel.sketched(rng, sample, q)
     few = q if size == n else min(SAMPLE_COORDINATES_PER_COMPONENT * K, q)
     return stiefel.Coordinates(_coordinates(rng, sample, basis[:, :few], size), basis)
@@ -293,7 +293,7 @@ def _coordinates(rng: Generator, rows: Observations, basis: Array, most: int) ->
     squares = rows.squares if isinstance(rows, Rows) else np.full(rows.n, rows.total / rows.n)
     weights = rows.weights if isinstance(rows, Rows) else None
     if most >= rows.n:
-        X = np.asfortranarray(project(rows, basis))  # as the E step reads coordinates fastest
+        X = np.asfortranarray(project(rows, basis))  # the fastest order for the E step
         return Rows(X, None, squares, rows.n_features, weights=weights)
     X = np.empty((most, basis.shape[1]), rows.dtype, order="F")
     numbers = np.sort(rng.choice(rows.n, most, replace=False))
@@ -329,7 +329,7 @@ def climb(
     """Run EM from every candidate on `rows` in principal coordinates."""
     P = rows.X[:, : control.settings.n_components]
     if rows.weights is not None:
-        P = P * rows.weights[:, None] ** 0.25  # rotations are chosen by fourth powers
+        P = P * rows.weights[:, None] ** 0.25  # rotations depend on fourth powers
     runs: Runs = []
     rotations: dict[Any, Array] = {}
     for i, candidate in enumerate(candidates, start=1):
@@ -337,7 +337,7 @@ def climb(
         if candidate.rotation is random_rotation or candidate.rotation not in rotations:
             rotations[candidate.rotation] = candidate.rotation(rng, seen)
         W = np.eye(rows.X.shape[1], P.shape[1]) @ rotations[candidate.rotation]
-        del seen  # they may be as large as the rows
+        del seen  # may be as large as the rows
         stage = f"screening {i} of {len(candidates)}: {candidate.name}"
         state = first_state(rows, W, control.settings)
         run = loop.EMResult(state, -math.inf, list[float](), "")
@@ -356,7 +356,7 @@ def climb(
 
 
 def while_promising(path: loop.Path[loop.S], others: list[loop.EMResult[Any]]) -> loop.Path[loop.S]:
-    """Follow a path while it may end above other runs; see `PATIENCE`."""
+    """Yield from a path while it may surpass the other runs; see `PATIENCE`."""
     best, values = max((run.log_likelihood for run in others), default=-math.inf), list[float]()
     for value, state in path:
         yield value, state
@@ -366,7 +366,7 @@ def while_promising(path: loop.Path[loop.S], others: list[loop.EMResult[Any]]) -
             return
 
 
-THIN_LIMIT = 2000  # maximum N at which an N x N eigenproblem costs less than the passes it saves
+THIN_LIMIT = 2000  # maximum N for which an N x N eigenproblem is worth its cost
 
 
 class SubspaceFit(NamedTuple):
@@ -376,12 +376,12 @@ class SubspaceFit(NamedTuple):
     second: Array | None  # (K,) sums over rows of E[(x z)^2]; None for variants
     log_likelihoods: list[float]  # total after each iteration, in nats
     stop_reason: str
-    sums: em.SubspaceStatistics | None = None  # at the state, with W'A (K, K) for A
+    sums: em.SubspaceStatistics | None = None  # at the state, with W'A (K, K) in place of A
     same_order: bool = False  # whether a warm start kept the order and signs of components
 
 
 def fit_in_closed_form(rng: Generator, rows: Observations, control: EMControl) -> SubspaceFit:
-    """Fit with L = K, where all rows use all components and the model is PPCA."""
+    """Fit with L = K: all rows use all components, so the model is PPCA."""
     settings = control.settings
     lead = stiefel.principal(rng, rows, settings.n_components)
     state = closed_form(rows, lead, settings.floor)
@@ -416,7 +416,7 @@ def fit_state(rng: Generator, control: EMControl, rows: Observations, start: Any
 
 
 def fit_by_em(rng: Generator, rows: Observations, start: Any, control: EMControl) -> SubspaceFit:
-    """Run EM from directions (D, K), a whole state or the best of candidates."""
+    """Run EM from directions (D, K), a state, or the best of several candidates."""
     settings, space, whole = control.settings, None, isinstance(start, em.SubspaceState)
     if rows.n < rows.d and rows.n <= THIN_LIMIT and isinstance(rows, Rows):
         thinned = stiefel.thin(rows)
@@ -424,7 +424,7 @@ def fit_by_em(rng: Generator, rows: Observations, start: Any, control: EMControl
     work: Observations = rows if space is None else space.rows
     em_map, sampled = em.EMMap(work, settings), False
     if isinstance(start, list):
-        # The polar update screens starts for any update, because the maximum is the same.
+        # Starts are screened with the polar update, because every update has the same maximum.
         em_map.settings = settings._replace(update=stiefel.polar)
         begun, sampled = screen(rng, em_map, start, control._replace(settings=em_map.settings))
         em_map.settings = settings
@@ -444,7 +444,7 @@ def fit_by_em(rng: Generator, rows: Observations, start: Any, control: EMControl
 def last_climb(
     start: Run, em_map: em.EMMap, control: EMControl, share: float | None, stage: str = "fit"
 ) -> Run:
-    """Run EM on all rows until an iteration gains under `share` tol; after a stop, run one step."""
+    """Run EM on all rows until an iteration gains less than `share` tol; one step after a stop."""
     stopped = start.stop_reason == loop.STOPPED
     control = control.after(stopped)
     settings, age = em_map.settings, 0 if share is None else LATER_AGE
@@ -454,13 +454,13 @@ def last_climb(
     at = em_map.rows, control.max_iter, factor * control.tol
     run = control.run(stage, path, *at, window=window, halt=stop)
     if share is not None and run.stop_reason.startswith(loop.CONVERGED):
-        words = f"the last iteration gained below {share:g} times tol"
+        words = f"the last iteration gained less than {share:g} times tol"
         run = run._replace(stop_reason=f"{loop.CONVERGED}: {words}")
     return run._replace(stop_reason=loop.STOPPED) if stopped else run
 
 
 def halt(state: Any, floor: float) -> str | None:
-    """Return why EM must end if the noise variance has reached its floor, else None."""
+    """Return the reason to end EM if the noise variance is at its floor, else None."""
     if state.noise > floor:
         return None
     return "the noise variance reached its floor, 1e-8 of the mean feature variance"
@@ -481,7 +481,7 @@ def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMContr
         return sample, control._replace(settings=at)
 
     def moved(run: Run, sample: Any, rows: Any, settings: em.EMSettings) -> Run:
-        """Continue on other rows; all variance of previously constant features is noise."""
+        """Continue on other rows; the variance of features that were constant becomes noise."""
         state, away = run.state, 0.0
         if rows is not sample and rows.origin is not None and sample.origin is not None:
             away = sample.origin.astype(np.float64) - rows.origin
@@ -509,7 +509,7 @@ def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMContr
 
 
 def _best_start(rng: Generator, rows: Rows, start: Any, control: EMControl, several: bool) -> Run:
-    """Return a start or, if rows are few, the best climb from it and its random rotations."""
+    """Return a start; if rows are few, the best run from it and its random rotations."""
     settings, unit = control.settings, np.broadcast_to(control.settings.unit, rows.d)[:, None]
     first = run = _paper_start(rng, rows, start, control)
     sums = em.sums_a_pass(rows.n, settings.n_components, settings.n_active)

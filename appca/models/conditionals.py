@@ -1,9 +1,9 @@
 """Full conditionals of the Gibbs samplers, log priors of Z, and weights of new rows.
 
-A conditional is a function that returns the *parameters* of a distribution, so that tests compare
-densities without drawing (Grosse and Duvenaud 2014). Equations: the paper's appendix B, corrected.
-The buffet is the Indian buffet process conditioned on at most K used columns. Positions of
-orthonormal columns are labelled; free pairs (z_k, w_k) form an unordered set.
+A conditional is a function that returns the *parameters* of a distribution, so that tests can
+compare densities without drawing (Grosse and Duvenaud 2014). The equations are those of the paper's
+appendix B, corrected. "The buffet" is the Indian buffet process conditioned on at most K used
+columns. Orthonormal columns have labelled positions; other pairs (z_k, w_k) are an unordered set.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from scipy.special import gammaln, pdtr
 Array = NDArray[np.float64]
 Indicators = NDArray[np.bool_]
 
-LEAST_WEIGHT = 1e-12  # weight of the only column of a draw, if no row uses it
+LEAST_WEIGHT = 1e-12  # weight of a draw's only column if no row uses it
 SCALE_TAIL = 5.0  # degrees of freedom of the scale proposal, whose tails must be heavy
 
 
@@ -72,7 +72,7 @@ def noise_variance(prior: InverseGamma, n_entries: int, squares: float) -> Inver
 
 
 def latent_variance(prior: InverseGamma, X: Array, Z: Indicators, each: bool) -> InverseGamma:
-    """Return p(tau2 | X, Z), from active entries only; one tau2 for `each` component if asked."""
+    """Return p(tau2 | X, Z), from active entries only; with `each`, one tau2 per component."""
     axis = 0 if each else None
     count = Z.sum(axis=axis)
     squares = np.square(X).sum(axis=axis, where=Z)
@@ -80,7 +80,7 @@ def latent_variance(prior: InverseGamma, X: Array, Z: Indicators, each: bool) ->
 
 
 def mean(total: Array, n_rows: float, sigma2: float, prior_variance: float) -> Normal:
-    """Return p(mu | rest) from the sum (D,) of Y - (X*Z) W' over rows, each counted 1 / u times."""
+    """Return p(mu | rest) from the sum (D,) of Y - (X*Z) W' over rows, with weights 1 / u."""
     precision = n_rows / sigma2 + 1 / prior_variance
     return Normal(total / sigma2 / precision, 1 / precision)
 
@@ -123,7 +123,7 @@ def alpha_infinite(prior: Gamma, n_used: int, n_rows: int) -> Gamma:
 
 
 def alpha_acceptance(old: float, new: float, n_rows: int, max_components: int) -> float:
-    """Return Q(old) / Q(new), with Q(alpha) = P(Poisson(alpha H_N) <= K_max) from the bound."""
+    """Return Q(old) / Q(new); the bound on K gives Q(alpha) = P(Poisson(alpha H_N) <= K_max)."""
     H = harmonic(n_rows)
     return float(pdtr(max_components, old * H) / pdtr(max_components, new * H))
 
@@ -169,13 +169,13 @@ def draw_log_beta(rng: Generator, law: LogBeta) -> Array:
 
 
 def draw_categories(rng: Generator, p: Array) -> NDArray[np.intp]:
-    """Draw a column (N,) of each row of probabilities (N, J)."""
+    """Draw a column index (N,) from each row of probabilities (N, J)."""
     reached = np.cumsum(p, axis=1) > rng.random((len(p), 1)) * p.sum(axis=1, keepdims=True)
     return np.asarray(reached.argmax(axis=1))
 
 
 def draw_log_scales(rng: Generator, law: LogScale) -> Array:
-    """Move u from 0 by one Metropolis-Hastings step from a Student proposal at the mode."""
+    """Update u from 0 by a Metropolis-Hastings step with a Student proposal at the mode."""
     p, a, b = law
     root = np.sqrt(p * p + a * b)
     mode = np.where(p >= 0, np.log((p + root) / a), np.log(b / (root + np.abs(p))))
@@ -193,7 +193,7 @@ def draw_log_scales(rng: Generator, law: LogScale) -> Array:
 
 
 def draw_alpha_truncated(rng: Generator, prior: Gamma, alpha: float, Z: Indicators) -> float:
-    """Move alpha of the buffet conditioned on at most Z.shape[1] columns."""
+    """Update alpha of the buffet conditioned on at most Z.shape[1] columns."""
     n_rows, max_components = Z.shape
     law = alpha_infinite(prior, int(Z.any(axis=0).sum()), n_rows)
     new = float(rng.gamma(law.shape) / law.rate)
@@ -202,7 +202,7 @@ def draw_alpha_truncated(rng: Generator, prior: Gamma, alpha: float, Z: Indicato
 
 
 def draw_alpha_finite(rng: Generator, prior: Gamma, alpha: float, Z: Indicators) -> float:
-    """Move alpha of the finite model: draw pi given Z, alpha given pi, forget pi."""
+    """Update alpha of the finite model: draw pi given Z, then alpha given pi."""
     n_rows, n_components = Z.shape
     weights = log_weights(Z.sum(axis=0), n_rows, alpha, n_components)
     law = alpha_finite(prior, draw_log_beta(rng, weights))
@@ -210,7 +210,7 @@ def draw_alpha_finite(rng: Generator, prior: Gamma, alpha: float, Z: Indicators)
 
 
 def log_buffet(Z: Indicators, alpha: float, labelled: bool) -> float:
-    """Return log P(Z | alpha) of the buffet cut at K columns.
+    """Return log P(Z | alpha) of the buffet with at most K columns.
 
     P(Z) = alpha^K+ e^(-alpha H_N) prod (m_k - 1)! (N - m_k)! / N! / Q(alpha), times
     (K - K+)! / K! for `labelled` positions.

@@ -20,13 +20,13 @@ RARELY = 1e-3  # share of rows below which a component in use is unreliable
 
 
 def refuse_where(wrong: dict[str, bool]) -> None:
-    """Raise ValueError with the first sentence whose condition holds."""
+    """Raise ValueError with the first sentence whose condition is true."""
     for sentence, holds in wrong.items():
         if holds:
             raise ValueError(sentence)
 
 
-def refuse_components(n: int, most: int, why: str, hint: str = "ask for fewer components") -> None:
+def refuse_components(n: int, most: int, why: str, hint: str = "choose fewer components") -> None:
     """Raise ValueError if there are more than `most` components."""
     refuse_where({f"n_components must be at most {most}{why}; got {n}: {hint}.": n > most})
 
@@ -44,7 +44,7 @@ def given_directions(init: Any, n_components: int, n_features: int) -> Array:
 
 
 def refuse_settings(model: Any, n_active: int) -> None:
-    """Raise ValueError if L exceeds K, or if an array is to give several starts."""
+    """Raise ValueError if L exceeds K, or if `init` is an array with n_init > 1."""
     wrong = {
         f"n_active must be at most n_components={model.n_components}; got {n_active}: "
         "lower n_active or raise n_components.": n_active > model.n_components,
@@ -56,13 +56,13 @@ def refuse_settings(model: Any, n_active: int) -> None:
 
 def check_varying(n_components: int, scales: Array) -> None:
     """Refuse more components than varying features (scale > 0); warn about constant features."""
-    n, remedy = int((scales > 0.0).sum()), "ask for fewer components"
+    n, remedy = int((scales > 0.0).sum()), "choose fewer components"
     why = f", because {n} of the {len(scales)} features of X vary in more than one row"
-    refuse_components(n_components, n, why, remedy if n else "leave out rows far from all others")
+    refuse_components(n_components, n, why, remedy if n else "drop extreme rows")
     if n < len(scales):
         msg = (
-            f"{len(scales) - n} of the {len(scales)} features of X are constant or vary in hardly "
-            "more than one row, and noise='feature' leaves them out of the likelihood: drop these "
+            f"{len(scales) - n} of the {len(scales)} features of X are constant, or hardly vary in "
+            "more than one row, so noise='feature' omits them from the likelihood: drop these "
             "columns to avoid this warning."
         )
         warnings.warn(msg, UserWarning, stacklevel=6)
@@ -75,10 +75,10 @@ def row_weights(weights: Any, n_rows: int) -> Array:
     w: Array = np.full(n_rows, float(weights)) if isinstance(weights, Real) else weights
     w = check_array(w, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     wrong = {
-        f"sample_weight must be {n_rows} numbers of at least 0, one a row; got shape "
+        f"sample_weight must be {n_rows} nonnegative numbers, one per row; got shape "
         f"{w.shape}: pass one weight for each row.": w.shape != (n_rows,) or bool((w < 0).any()),
         f"sample_weight must be at most {MOST_WEIGHT:g}; got {w.max():g}: divide all weights "
-        "by one number, which changes nothing.": bool(w.max() > MOST_WEIGHT),
+        "by the same number.": bool(w.max() > MOST_WEIGHT),
         "Sample weights must contain at least one non-zero number: all are 0.": not w.any(),
     }
     refuse_where(wrong)
@@ -98,22 +98,22 @@ def counted_rows(X: Array, sample_weight: Any) -> tuple[Array, Array | None]:
 def refuse_weights(sample_weight: Any, what: str) -> None:
     """Raise ValueError for weights combined with a setting that does not support them."""
     if sample_weight is not None:
-        msg = f"sample_weight cannot be used with {what}: leave it out."
+        msg = f"sample_weight cannot be used with {what}: omit it."
         raise ValueError(msg)
 
 
 def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
-    """Raise ValueError for infinities, and for NaN unless `gaps` are allowed; a sum is the test."""
+    """Raise ValueError for infinities, and for NaN unless `gaps` are allowed."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum()):  # a float32 sum may overflow, so rows are checked next
+        if np.isfinite(X.sum()):  # else a float32 sum may have overflowed
             return
     bad = int((np.isinf(X) if gaps else ~np.isfinite(X)).any(axis=1).sum())
     if bad:
-        finite, what, remedy = "finite", "NaN or inf", "fill in or leave out those cells or rows"
+        finite, what, remedy = "finite", "NaN or inf", "fill or drop those cells or rows"
         if gaps:
             finite, what = "finite or NaN for a missing entry", "inf"
-            remedy = "correct those cells or leave out those rows"
-        msg = f"X must be {finite}, but {bad} of its {len(X)} rows hold {what}: {remedy}."
+            remedy = "correct those cells or drop those rows"
+        msg = f"X must be {finite}, but {bad} of its {len(X)} rows contain {what}: {remedy}."
         raise ValueError(msg)
 
 
@@ -138,12 +138,12 @@ def numbers_of_rows(X: Any) -> Any:
 
 
 def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
-    """Return rows (N, D) checked by `check_array` with `how`, and against the names of the fit."""
+    """Check rows (N, D) by `check_array` with options `how`, and their names against the fit."""
     X = X.compute() if hasattr(X, "columns") and hasattr(X, "compute") else X  # with its names
     values = numbers_of_rows(X)
     usual = type(values) is np.ndarray and values.ndim == 2 and values.size > 0
     usual = usual and values.dtype in (np.float64, np.float32) and not how["ensure_all_finite"]
-    if reset or not usual:  # else `check_array` would neither refuse nor change them
+    if reset or not usual:  # otherwise `check_array` has no effect
         values = check_array(values, estimator=model, input_name="X", **how)
     named = hasattr(X, "columns") or hasattr(model, "feature_names_in_")
     if reset or named or values.shape[1] != getattr(model, "n_features_in_", None):
@@ -180,8 +180,8 @@ def refuse_constant(rows: Observations) -> None:
     size = "small" if total == 0.0 else "large"
     wrong = {
         f"X must vary, but all its {n} rows are equal: "
-        "there is no direction to find; check how the data were read.": alike,
-        f"X must have squares that {rows.dtype} can hold, but its entries are too {size}: "
+        "there is no direction of variation; check how the data were read.": alike,
+        f"X must have squares in the range of {rows.dtype}, but its entries are too {size}: "
         "multiply it by a constant, or pass float64.": not 0.0 < total < np.inf,
     }
     refuse_where(wrong)
@@ -195,7 +195,7 @@ def warn_of_end(reason: str, max_iter: int) -> None:
     elif "reached its floor" in reason:
         msg = (
             "The noise variance reached its floor, 1e-8 of the mean feature variance: the "
-            "components reproduce X all but exactly, and likelihoods mean little; lower "
+            "components reproduce X almost exactly, so likelihoods mean little; lower "
             "n_components or n_active, or look for repeated rows."
         )
         warnings.warn(msg, ConvergenceWarning, stacklevel=6)
@@ -206,21 +206,21 @@ def warn_of_unused(share: Array) -> None:
     rare = [str(k + 1) for k in np.flatnonzero(share < RARELY)]
     if rare:
         msg = (
-            f"Components that under 0.1% of rows use: {', '.join(rare)} of {len(share)}. "
+            f"Components used by less than 0.1% of rows: {', '.join(rare)} of {len(share)}. "
             "Lower n_components, or try another random_state."
         )
         warnings.warn(msg, UserWarning, stacklevel=6)
 
 
 def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps: float) -> None:
-    """Warn if projections, with sums total (K,) and second (K, K), vary in fewer directions."""
+    """Warn if projections, with sums `total` (K,) and `second` (K, K), have a rank below K."""
     K = len(second)
     values = np.linalg.eigvalsh(second - np.outer(total, total) / mass)
     least = max(ROUNDING, n_features * (10.0 * eps) ** 2)  # rounding of sums and of projections
     rank = int((values > least * values[-1]).sum())
     if 0 < rank < K:
         msg = (
-            f"X varies in {rank} of the n_components={K} directions only, as repeated rows do; "
-            f"the others are arbitrary: ask for at most {rank} components."
+            f"X varies in only {rank} of the n_components={K} directions, perhaps because rows "
+            f"repeat; the others are arbitrary: choose at most {rank} components."
         )
         warnings.warn(msg, UserWarning, stacklevel=6)

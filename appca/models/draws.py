@@ -1,4 +1,4 @@
-"""Draws over which queries about rows average, aligned to the published components."""
+"""Posterior draws that queries average over, aligned to the published components."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ Floats = NDArray[np.float64]
 
 MOST_BYTES = 2**25  # maximum size of the components kept for queries
 MOST_DRAWS, LEAST_DRAWS = 100, 8  # bounds on the draws that queries average over
-CHEAP_SUPPORTS = 256  # maximum number of supports with which queries use all `MOST_DRAWS`
-FEW_NUMBERS = 2**20  # maximum size of the rows at all draws for a single call
-BAND_ROWS, LEAST_SCORES = 500, 40  # number of rows drawn together, minimum of scores drawn for each
+CHEAP_SUPPORTS = 256  # queries use all `MOST_DRAWS` up to this number of supports
+FEW_NUMBERS = 2**20  # maximum size of rows x draws for a single call
+BAND_ROWS, LEAST_SCORES = 500, 40  # rows per block; minimum number of scores drawn per row
 
 
 class QueryDraws(NamedTuple):
@@ -43,7 +43,7 @@ class QueryDraws(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    """Components of two sets paired one to one, with the largest sum of |cos|."""
+    """A one-to-one pairing of two sets of components that maximizes the sum of |cos|."""
 
     first: NDArray[np.intp]  # (min(K, K'),) ascending
     second: NDArray[np.intp]
@@ -62,7 +62,7 @@ def match(first: ArrayLike, second: ArrayLike) -> Pairing:
 
 
 def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
-    """Return evenly spaced draws of chains in use, aligned to the `published` components."""
+    """Return evenly spaced draws of the chains in use, aligned to the `published` components."""
     W, K = posterior["components"], len(published)
     good = np.flatnonzero(levels(posterior["log_posterior"]).counts)
     total, each = len(good) * W.shape[1], W[0, 0].nbytes
@@ -118,7 +118,7 @@ def band_ends(level: float) -> list[float]:
 def _order(
     components: Floats, used: NDArray[np.bool_], published: Floats
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Return a draw's column at each place, -1 if it has none, and its sign."""
+    """Return the column of a draw that matches each component, or -1, and its sign."""
     in_use, K = np.flatnonzero(used), len(published)
     order, sign = np.full(K, -1), np.ones(K)
     if len(in_use):
@@ -159,7 +159,7 @@ class AveragedPosterior(Posterior):
         self.K, self.n_draws = len(published.components), len(self.draws.chain)
 
     def _each(self, X: Any = ()) -> Iterator[tuple[Any, slice, Array]]:
-        """Yield the posterior at each draw (at all draws, if rows are few) and its components."""
+        """Yield the posterior and its components at each draw, or at all draws if rows are few."""
         of, draws, K = self.published, self.draws, self.draws.components.shape[1]
         few = 0 < len(X) * draws.components.size <= FEW_NUMBERS * self.K
         if few and isinstance(of, SubspacePosterior) and of.variant == PAPER:
@@ -225,7 +225,7 @@ class AveragedPosterior(Posterior):
         return total / self.n_draws
 
     def description(self, X: Array) -> Description:
-        """Return averages of log-likelihood and inclusion; all else is of the published draw."""
+        """Return average log-likelihood and inclusion, and other results of the published draw."""
         value, error, inclusion, method = self.summary(X)
         rows = self.published.description(X)._replace(inclusion=inclusion, method=method)
         return rows._replace(log_likelihood=value, standard_error=error)
@@ -240,7 +240,7 @@ class AveragedPosterior(Posterior):
         return components, self.draws.mean.mean(axis=0, dtype=np.float64)
 
     def bands_of(self, rng: Generator, X: Array, level: float) -> Array:
-        """Credible bands (2, N, K) of x * z: quantiles over draws of all draws."""
+        """Return credible bands (2, N, K) of x * z, quantiles of scores drawn at all draws."""
         bands = np.zeros((2, len(X), self.K))
         draws = list(self._each())
         draws *= -(-LEAST_SCORES // len(draws))

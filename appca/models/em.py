@@ -2,16 +2,16 @@
 
     y_n = Psi^1/2 W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n Psi)
 
-In the paper's model (section 4), X and Z are integrated out, Psi = sigma2 I, u = 1, and z_n is
-uniform over the supports of L of 1..K. A `Variant` replaces the first by a noise psi_d per feature,
-the second by scales from a grid, the third by learned probabilities of sizes; sums stay exact.
+X and Z are integrated out. In the paper's model (section 4), Psi = sigma2 I, u = 1, and z_n is
+uniform over the supports of L of 1..K. A `Variant` has a noise variance psi_d per feature, scales u
+from a grid, or learned probabilities of sizes |z_n|; sums are still exact.
 
 Psi^-1/2 = diag(s) / sigma. The mean is mu = origin + offset - diag(1/s) W shift, with offset zero
-if rows have no scales. A few rows at a time go through both products, while they are in cache.
+if rows have no scales. Both products run over a few rows at a time, which stay in cache.
 
     p(y) = sum_j omega_j sum_S p(S) p(y | S, noise u_j sigma2, factor variances u_j tau2_k)
 
-is exact, except for scales that add less than rounding.
+is exact up to rounding, although negligible scales are skipped.
 """
 
 import math
@@ -30,15 +30,15 @@ from appca.models.products import ThinProducts
 from appca.models.rows import Block, Observations, Rows, added, least_kept, narrowed, tiles
 from appca.models.stiefel import polar
 
-NEGLIGIBLE = 37.0  # nats below a row's likeliest scale that are less than the rounding of 1
+NEGLIGIBLE = 37.0  # nats below a row's most probable scale that vanish in rounding
 
 
 def logits(P: Array, noise: Any, latent: Array) -> Array:
-    """Return the gain in log density (N, K), in nats, of using component k; from P (N, K).
+    """Return the gain in log density (N, K), in nats, if row n uses component k.
 
     a_nk = tau2_k p_nk^2 / (2 sigma2 (sigma2 + tau2_k)) - 1/2 log(1 + tau2_k / sigma2)
     """
-    slope = posterior(noise, latent)[0] / (2.0 * noise)  # no square of a variance to overflow
+    slope = posterior(noise, latent)[0] / (2.0 * noise)  # squaring a variance could overflow
     a = np.square(P, dtype=np.float64)
     a *= slope
     a -= 0.5 * np.log1p(latent / noise)
@@ -46,7 +46,7 @@ def logits(P: Array, noise: Any, latent: Array) -> Array:
 
 
 def background(squares: Any, noise: Any, n_features: int) -> Array:
-    """Log density of a row without components: -D/2 log(2 pi sigma2) - |y|^2 / (2 sigma2)."""
+    """Return the log density of a row without components: N(0, sigma2 I) at y."""
     return np.asarray(-0.5 * n_features * np.log(2.0 * math.pi * noise) - squares / (2.0 * noise))
 
 
@@ -189,20 +189,20 @@ def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> A
     return np.asarray(~(most < most.max(axis=1, keepdims=True) - gap - NEGLIGIBLE))
 
 
-NOISE_FLOOR = 1e-8  # share of the mean feature variance, below which sigma2 is rounding
+NOISE_FLOOR = 1e-8  # minimum of sigma2 relative to the mean feature variance
 
-# Rows times K times swaps from which the E step is compiled; the app's first fit need not wait.
+# The E step is compiled from this number of rows x K x swaps; the app's first fit does not wait.
 LEAST_COMPILED, MOST_COUNTED = 20_000, 15
-MANY_SWAPS = 50  # minimum at which a Fourier transform costs less than a table, see `polynomials`
+MANY_SWAPS = 50  # above this, a Fourier transform is faster than a table
 MAX_MOMENTUM_LOG_CHANGE = 1.0  # maximum change of a log variance by momentum
 GRID = np.geomspace(0.1, 10.0, 10)  # row scales; 0.3 to 3.5 lost 31 nats per row of COIL-20
 LEAST_PROBABILITY = 1e-10  # minimum probability of a scale or a size
-PSI_FLOOR = 1e-2  # share of a feature's variance, below which a component copies the feature
-FLOOR_ROWS = 4.0  # multiple of (kurtosis - 3) / N: the floor if few rows make up the variance
-LEAST_ROWS = 2.0  # minimum for determining a variance; three rows count as two, up to `ROUNDING`
+PSI_FLOOR = 1e-2  # minimum noise share of a feature; with less, a component copies it
+FLOOR_ROWS = 4.0  # (kurtosis - 3) / N times this: the floor if few rows make up the variance
+LEAST_ROWS = 2.0  # minimum N / kurtosis that determines a variance; 3 rows give 2
 ROUNDING = 1e-6
-CONSTANT = 8.0  # number of roundings of the mean below which a deviation is zero
-W_STEPS = 3  # number of alternations of W and s within an M step, on the same sums
+CONSTANT = 8.0  # a deviation of fewer roundings of the mean is zero
+W_STEPS = 3  # number of alternating updates of W and s within an M step
 
 
 class Variant(NamedTuple):
@@ -223,14 +223,14 @@ class EMSettings(NamedTuple):
     n_active: int  # L, or the start of learned sizes
     latent: Literal["shared", "component"] | float  # estimate of latent variances, or their value
     learn_mean: bool  # False: the mean stays at the origin of the rows
-    hard: bool  # assign rows to their best support (classification EM) instead of by posterior
+    hard: bool  # classification EM: assign rows to their best support
     update: Callable[[Array, Array], Array]  # (A, previous W) -> argmax of tr(W'A)
     floor: float  # minimum variance
-    compiled: bool = False  # whether the E step is worth a compiler, see `worth_compiling`
+    compiled: bool = False  # whether to compile the E step; see `worth_compiling`
     variant: Variant = PAPER
     # With noise per feature, (d,); s is 0 for a constant feature.
     power: Any = None  # sums over rows of (y - origin)_d^2
-    unit: Array = np.ones(())  # s if all variance is noise, as in the search of starts
+    unit: Array = np.ones(())  # s if all variance is noise, for screening starts
     most: Array = np.ones(())  # maximum of s
 
     @property
@@ -305,7 +305,7 @@ def floor_of(rows: Observations) -> float:
 
 
 def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
-    """Return the settings with floors, powers and bounds of these rows.
+    """Return the settings with the floors, powers and bounds for these rows.
 
     N / kurtosis of a feature counts the rows that make up its variance. Features that are constant,
     or vary in fewer than `LEAST_ROWS` rows, are omitted.
@@ -342,18 +342,18 @@ def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
 
 
 def floor_shares(varying: Array, n: float) -> Array:
-    """Return minimum noise shares (d,) of features whose variance `varying` of n rows make up."""
+    """Return minimum noise shares (d,) of features whose variance is due to `varying` of n rows."""
     shares = FLOOR_ROWS * (1.0 / np.maximum(varying, 1.0) - 3.0 / n)
     return np.asarray(np.maximum(shares, PSI_FLOOR))
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
-    """Whether to compile the E step, by size only, so that all machines give the same bits."""
+    """Whether to compile the E step; depends on size only, so all machines give the same bits."""
     return sums_a_pass(n_rows, n_components, n_active) >= LEAST_COMPILED
 
 
 def sums_a_pass(n_rows: int, n_components: int, n_active: int) -> int:
-    """Return rows x K x swaps, with which the time of an E step in few coordinates increases."""
+    """Return rows x K x swaps, a measure of the time of an E step in few coordinates."""
     return n_rows * n_components * min(n_active, n_components - n_active, MOST_COUNTED)
 
 
@@ -364,7 +364,7 @@ def expect(
 
     r_nk = p(z_nk = 1 | y_n),  s_n = r_n * m_n,  m_nk = tau2_k/(tau2_k + sigma2) p_nk
 
-    With hard assignment, the latter is log p(Y, Z) at the best Z. `beta` < 1 tempers the logits.
+    With hard assignment, the log-likelihood is log p(Y, Z) at the best Z. `beta` tempers logits.
     """
     variant, K = settings.variant, state.W.shape[1]
     swaps, soft = min(settings.n_active, K - settings.n_active), not settings.hard or beta != 1.0
@@ -381,7 +381,7 @@ def expect(
     sums: SubspaceStatistics = rows.summed(work)
     if variant.row_scales:
         return sums
-    # If the mean is not the origin, rows sum to their origin, so the cross term vanishes.
+    # If the mean differs from the origin, rows sum to zero about the origin: no cross term.
     n, power, shift = rows.mass, rows.total, state.shift
     value, around = sums.log_likelihood, power + n * float(shift @ shift)
     if variant.by_feature:
@@ -396,7 +396,7 @@ def expect(
 def expect_block(
     block: Block, state: SubspaceState, settings: EMSettings, beta: float = 1.0
 ) -> SubspaceStatistics:
-    """Sum over a block; its log-likelihood lacks the terms that all rows share."""
+    """Sum over a block; the log-likelihood lacks terms that are equal for all rows."""
     P = block.times(state.W).astype(np.float64, copy=False) + _moved(state)
     shrink, v = posterior(state.noise, state.latent)
     a = logits(P, state.noise, state.latent)
@@ -421,7 +421,7 @@ def expect_block(
 
 
 def _moved(state: SubspaceState) -> Array:
-    """Difference (K,) between projections about the mean and those about the origin."""
+    """Return projections about the mean minus projections about the origin, (K,)."""
     return state.shift - state.offset @ state.W if state.offset.ndim else state.shift
 
 
@@ -491,7 +491,7 @@ def maximise(
 
 
 def _latent(sums: SubspaceStatistics, state: SubspaceState, settings: EMSettings) -> Array:
-    """tau2 = sum E[(x z)^2 / u] / sum r, or per component; unused components keep theirs."""
+    """Return tau2 = sum E[(x z)^2 / u] / sum r, or one per component; unused ones are unchanged."""
     if settings.latent == "shared":
         tau2 = np.full_like(state.latent, sums.second.sum() / max(sums.used.sum(), 1e-300))
     elif settings.latent == "component":
@@ -509,7 +509,7 @@ def probabilities(counts: Array) -> Array:
 
 
 def extend(before: SubspaceState, now: SubspaceState, beta: float, settings: Any) -> SubspaceState:
-    """Return now + beta (now - before), in logs of positive numbers, with the polar factor of W."""
+    """Return now + beta (now - before), in logs of positive numbers and the polar factor of W."""
     most = math.exp(MAX_MOMENTUM_LOG_CHANGE)
 
     def ahead(first: Array, last: Array) -> Array:
@@ -569,7 +569,7 @@ class EMMap:
         return self._seen[-1][1]
 
     def __call__(self, state: SubspaceState, sums: Any = None) -> tuple[float, SubspaceState]:
-        """Log-likelihood of `state` (total, nats) and the state one EM iteration later; pure."""
+        """Return the log-likelihood of `state` (total, nats), and the next state of EM."""
         sums = self.sums(state) if sums is None else sums
         if not math.isfinite(sums.log_likelihood):
             return -math.inf, state
@@ -587,13 +587,13 @@ def compile_ahead() -> None:
             expect(state, rows, settings)
 
 
-TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # limits of a tile of rows between the two products
-TILE_ROWS = 1024  # rows per tile for the two products by BLAS; 2,048 take twice as long
-MOST_KEPT_BYTES = 2**20  # maximum size of projections in the lanes that a thread keeps
+TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # limits of a tile of rows
+TILE_ROWS = 1024  # rows per tile with BLAS; 2,048 take twice as long
+MOST_KEPT_BYTES = 2**20  # maximum size of the projections that a thread caches
 
 
 class Lanes:
-    """Reused memory for rows side by side, a few lanes of 64 at a time; new memory takes time."""
+    """Memory for projections of a few lanes of 64 rows, reused because allocation takes time."""
 
     def __init__(self, n_lines: int, K: int, J: int, n_tiles: int, n_lanes: int) -> None:
         from appca.models.numeric_kernels import LANES
@@ -622,8 +622,8 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
     tiled = suits(X.dtype, d, K) and not sparse
     if not sparse:
         X = (np.ascontiguousarray(X) if tiled else X).view()
-        X.flags.writeable = False  # so that one kernel serves writeable and read-only rows
-    most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
+        X.flags.writeable = False  # avoids a second kernel for writeable rows
+    most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes per tile
     directions = np.ascontiguousarray(narrowed(state.W.T, X.dtype))
     if tiled:
         most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
@@ -641,7 +641,7 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
     np.multiply(np.log1p(state.latent / state.noise), 0.5 * beta, out=q[2])
     least = least_kept(math.sqrt(state.latent.max()), X.dtype)
     how, A, P = (J, -1.0 if 2 * n_active > K else 1.0, least), np.zeros((len(directions), d)), at.P
-    by_columns = not sparse and X.flags.f_contiguous  # the product is in the order of P
+    by_columns = not sparse and X.flags.f_contiguous  # gives the product in the order of P
     at.sums[:] = 0.0
     for tile, start in enumerate(range(0, n, width)):
         rows = X[start : start + width]
@@ -667,7 +667,7 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
 
 
 class ByNumpy:
-    """Weighs the scales and supports of some rows at a time, and adds up their moments."""
+    """Sums over scales and supports of some rows at a time, and accumulates moments."""
 
     def __init__(self, model: RowModel) -> None:
         none = np.zeros(len(model.latent))
@@ -690,7 +690,7 @@ class ByNumpy:
 
 
 class ByKernel:
-    """Weighs rows of L components, 0 < L < K, by compiled code."""
+    """`ByNumpy` as compiled code, for 0 < L < K."""
 
     def __init__(self, model: RowModel) -> None:
         L, K, u = int(np.asarray(model.sizes)), len(model.latent), model.grid

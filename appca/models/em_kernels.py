@@ -1,8 +1,8 @@
 """The compiled E step of adaptive PPCA and its variants: inclusion and posterior means.
 
-Tables are those of `polynomials`, of J = L logits or of J = K - L negatives. Rows are processed in
-lanes of 64, which become vector instructions. Each kernel is one function, because numba compiles
-called functions by themselves and again in each caller, which takes three times as long.
+Tables are those of `polynomials`, of J = L logits or of J = K - L negative logits. Rows are
+processed in lanes of 64, which become vector instructions. Each kernel is one function, because
+numba compiles called functions both separately and in each caller, which takes three times as long.
 """
 
 import math
@@ -13,15 +13,15 @@ import numpy as np
 from appca.models import numeric_kernels as _k
 from appca.models.numeric_kernels import LANES, LEAST, bare_kernel
 
-TINY = 1e-100  # products below this count as 0, because denormal numbers are 100 times slower
+TINY = 1e-100  # smaller products count as 0, because denormal numbers are 100 times slower
 
 
 @bare_kernel
 def weigh_components(P: Any, q: Any, how: Any, weights: Any, level: Any, room: Any) -> None:
-    """Weigh the components of all rows, both in and out.
+    """Compute the weights of components of all rows, both if used and if not.
 
     P (K or more, lanes, LANES) projections. q (5, K): shift of these; root p and offset of logits
-    a = (root p)^2 - offset; shrinkage and variance of x. `how`: J, sign of logits (-1: left out),
+    a = (root p)^2 - offset; shrinkage and variance of x. `how`: J, sign of logits (-1: excluded),
     least mean that counts. weights (2, K, lanes, LANES), in and out, and level (lanes,
     LANES), the log of their unit, are written. room: (J, LANES), (LANES,).
     """
@@ -120,7 +120,7 @@ def weigh_mixtures(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one piec
     P (K or more, n or more) becomes E[x z / u] times the weight; squares, weights (n,). q (4, K):
     slope and offset of logits a = slope p^2 / u - offset, shrinkage, variance. scales (3, J'): u,
     the term added to log e_L - squares / (2 u noise), that factor. `how`: sign, least sum of L
-    offsets, nats from which a scale is left out. out: (3, K) sums of E[(x z)^2 / u], inclusion and
+    offsets, nats from which a scale is skipped. out: (3, K) sums of E[(x z)^2 / u], inclusion and
     E[x z / u]; (J',) of scales; (n or more,) E[1 / u] times the weight. room: (K + 1, J + 2), its
     first line 0, 1, 0, ..., its first column 0; (J', K); (2, J'); (5, K + 1).
     """

@@ -1,7 +1,7 @@
-"""The base of all estimators: checks of X, queries, criteria, order of components, files.
+"""Base of all estimators: checks of X, queries, criteria, order of components, files.
 
-`blocks` answers queries for Dask arrays, `gaps` for missing entries, `draws` after sampling, and
-otherwise the posterior given the fitted parameters does.
+Queries use the posterior given the fitted parameters, or `blocks` for Dask arrays, `gaps` for
+missing entries, and `draws` after sampling.
 """
 
 import copy
@@ -41,7 +41,7 @@ LARGEST_NUMBER = 2**63 - 1
 POSTERIOR, DRAWS = "posterior_", "draws_"  # prefixes of all draws, and of draws for queries
 _OF_MODEL = ("components", "latent_variance", "explained_variance", "scale", "weights")
 _DRAWN = (*_OF_MODEL, "Z_mean", "X_mean")
-# The axis of the components.
+# axis of components in each array
 _AXES = dict.fromkeys(_OF_MODEL, 0) | dict.fromkeys(("scores", "active", "inclusion"), 1)
 _AXES |= {DRAWS + name: 1 for name in _DRAWN} | {POSTERIOR + name: 2 for name in _DRAWN}
 _TURNED = {p + n for p in ("", DRAWS, POSTERIOR) for n in ("components", "X_mean")} | {"scores"}
@@ -64,14 +64,14 @@ def arranged(
     return result
 
 
-ESTIMATOR = "estimator.json"  # text that identifies the NPZ file of a saved estimator
+ESTIMATOR = "estimator.json"  # entry that identifies the NPZ file of a saved estimator
 CURVE = "log_likelihoods"
 _VARIANCES = ("latent_variance_", "explained_variance_", "scale_", "n_active_")
 PREPROCESSING = "pre_"  # prefix of the preprocessing's array names
 
 
 def write(path: Path | str, model: Any, behind: Any = None) -> None:
-    """Write a fitted estimator into a file, with the preprocessing of a `Preprocessed`."""
+    """Write a fitted estimator to a file, with the preprocessing of a `Preprocessed`."""
     facts = {
         "estimator": type(model).__name__,
         "parameters": {k: _plain(v) for k, v in model.get_params(deep=False).items()},
@@ -122,14 +122,14 @@ def whole_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator that is defined by its fitted attributes."""
+    """Base of estimators whose fitted attributes can be saved and restored."""
 
     _model: ClassVar[str]  # its name in `settings.MODELS`
     # names of the attributes that queries need, and of attributes that only some fits have
     _fitted: ClassVar[tuple[str, ...]] = ("components_", "mean_", "noise_variance_", *_VARIANCES)
     _extensions: ClassVar[tuple[str, ...]] = ()
     _takes_gaps: ClassVar[bool] = False  # whether rows may have gaps, be a Dask array, or sparse
-    _estimates: ClassVar[bool] = False  # whether sums over supports may be estimates
+    _estimates: ClassVar[bool] = False  # whether log-likelihoods may be estimates
 
     components_: Array
     mean_: Array
@@ -198,7 +198,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         missing = [name[:-1] for name in self._fitted if name[:-1] not in arrays]
         if missing:
             msg = (
-                f"arrays must hold what {type(self).__name__} was fitted to, but "
+                f"arrays must contain the fit of {type(self).__name__}, but "
                 f"{', '.join(missing)} is missing: fit the model again."
             )
             raise ValueError(msg)
@@ -229,7 +229,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         turned = [1] * K if signs is None else [int(sign) for sign in signs]
         if sorted(places) != list(range(K)) or len(turned) != K or not set(turned) <= {1, -1}:
             msg = (
-                f"order must have each number from 0 to {K - 1} once, and signs {K} times 1 or -1; "
+                f"order must contain each of 0 to {K - 1} once, and signs {K} numbers 1 or -1; "
                 f"got {places!r:.60} and {turned!r:.60}."
             )
             raise InputError(msg)
@@ -254,7 +254,7 @@ _samples = available_if(lambda model: hasattr(model, "n_draws"))
 
 
 class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
-    """Queries of a fitted model y = W (x * z) + mu + e, where z are the components of a row.
+    """Queries of a fitted model y = W (x * z) + mu + e, where z marks the components of a row.
 
     After sampling, `query_draws_` contains the draws over which queries average, in the order and
     signs of the published components: at most 100 draws of the chains in use (`chain_levels_`), and
@@ -286,9 +286,10 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         ----------
         X : (N, D) rows. aPPCA and PPCA also accept NaN, sparse matrices and Dask arrays.
         support : {"auto", "all", "map"}
-            "all": E[x * z | y] over all supports (the MAP support if they are too many) and, after
-            sampling, over draws. "map": given each row's most probable support, zero elsewhere;
-            after sampling, at the published draw. "auto" is "all" after sampling, else "map".
+            "all": E[x * z | y], averaged over all supports (if there are too many, given the MAP
+            support) and, after sampling, over draws. "map": given each row's most probable
+            support; after sampling, at the published draw. "auto": "all" after sampling, else
+            "map".
         """
         refuse_support(support)
         scale = self.scale_ if self.whiten and hasattr(self, "scale_") else None
@@ -323,13 +324,13 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         """Return the components that each row uses, (N, K) bool.
 
         "map": each row's most probable support. "all", and "auto" after sampling: the L components
-        with the largest inclusion probabilities or, if L is not fixed, those above one half.
+        with the largest inclusion probabilities; if L is not fixed, all above one half.
         """
         refuse_support(support)
         return self._ask("allocate", X, lambda rows, X: rows.supports(X, support), support=support)
 
     def _ask(self, question: str, X: Any, answer: Callable[[Any, Array], Array], **how: str) -> Any:
-        """Answer a question about rows; for a Dask array lazily."""
+        """Answer a query about rows, lazily for a Dask array."""
         if self._takes_gaps and data_checks.is_dask(X):
             return lazily(self, question, X, **how)
         X, posterior = self._asked(X, **how)
@@ -368,12 +369,12 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         """Return the results of all queries about rows in memory at once.
 
         After sampling, log-likelihood and inclusion are averages over draws; all other results are
-        those of the published draw. Raises ValueError for a Dask array.
+        for the published draw. Raises ValueError for a Dask array.
         """
         if self._takes_gaps and data_checks.is_dask(X):
             msg = (
                 "describe must have its rows in memory; got a Dask array: "
-                "compute it first, or some rows of it after others."
+                "compute it first, in parts if it is large."
             )
             raise ValueError(msg)
         X, posterior = self._asked(X)
@@ -387,7 +388,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         """
         X, posterior = self._asked(X)
         if is_sparse(X):
-            msg = "impute fills in missing entries, and a sparse X has none: pass an array."
+            msg = "impute fills missing entries, but a sparse X has none: pass an array."
             raise ValueError(msg)
         return posterior.imputed(X) if isinstance(posterior, PosteriorWithGaps) else X.copy()
 
@@ -503,29 +504,29 @@ class Criteria(Queries):
         K, L = len(self.components_), self.n_active_
         if hasattr(self, "size_probabilities_"):
             msg = (
-                "predict numbers the panels of exactly L components, but n_active is 'learned' and "
-                "rows use any number: use allocate, which says the components themselves."
+                "predict numbers the panels of exactly L components, but n_active is 'learned': "
+                "use allocate, which returns the components themselves."
             )
             raise ValueError(msg)
         active = np.asarray(self.allocate(X))
         if math.comb(K, L) > LARGEST_NUMBER:
             msg = (
-                f"predict numbers at most 2^63 panels, but {L} of {K} components make more: "
-                "use allocate, which says the components themselves."
+                f"predict numbers at most 2^63 panels, but {L} of {K} components give more: "
+                "use allocate, which returns the components themselves."
             )
             raise ValueError(msg)
         counts = np.array([[math.comb(n, k) for k in range(L + 1)] for n in range(K)], np.int64)
-        left = L - np.cumsum(active, axis=1) + active  # members still to come, with this one
-        # Leaving a component out skips all panels that have it and the components chosen before.
+        left = L - np.cumsum(active, axis=1) + active  # number of members from k on
+        # If a row lacks component k, all panels that contain k and its earlier members come first.
         rest = np.arange(K - 1, -1, -1)
         skipped = np.where(left > 0, counts[rest, np.maximum(left - 1, 0)], 0)
         return np.asarray(np.where(active, 0, skipped).sum(axis=1), np.int64)
 
     def get_covariance(self) -> Array:
-        """Return the covariance (D, D) of rows under the model: E[u] (E|z|/K W T W' + Psi).
+        """Return the covariance (D, D) of rows under the model, E[u] (E|z|/K W T W' + Psi).
 
-        |z| is L unless sizes are learned, u is 1 unless row scales are learned, and Psi is
-        sigma2 I unless each feature has a noise variance.
+        |z| is L unless sizes are learned; u is 1 unless row scales are learned; Psi is sigma2 I
+        unless noise="feature".
         """
         W, share, scale = self._averages()
         C: Array = share * (W.T * self.latent_variance_) @ W
@@ -550,16 +551,16 @@ class Criteria(Queries):
         return np.asarray(self.explained_variance_ / (scale * (total + noise)))
 
     def _n_loadings(self) -> int:
-        """Count the dimensions of the loadings: orthonormal columns, each its own axis."""
+        """Count the free parameters of K orthonormal columns."""
         K, psi = len(self.components_), self.noise_variance_
-        D = int((psi > 0.0).sum() if np.ndim(psi) else self.components_.shape[1])  # varying ones
+        D = int((psi > 0.0).sum() if np.ndim(psi) else self.components_.shape[1])  # that vary
         all_of_them = self.n_active_ == K and not hasattr(self, "size_probabilities_")
         if all_of_them and getattr(self, "latent_variance", "") == "shared":
-            return K * (D - K)  # no more than the span is identified
+            return K * (D - K)  # only the span is identified
         return D * K - K * (K + 1) // 2
 
     def _n_variances(self) -> int:
-        """Count estimated variances, and probabilities of scales and sizes."""
+        """Count the variances and the probabilities of scales and sizes that are estimated."""
         learned = {"shared": 1, "component": len(self.components_)}
         latent = learned.get(str(getattr(self, "latent_variance", "shared")), 0)
         noise = int((np.atleast_1d(self.noise_variance_) > 0.0).sum())

@@ -31,8 +31,8 @@ from appca.models.supports import ANNEALED, MANY, RowSupports, SupportsOfRows
 
 PRIOR = 1.0  # 1 / tau2
 MODE, DRAW = np.array([math.inf]), np.array([1.0])
-# Fraction of worst-fitting rows searched again each iteration; 0 with many slots and factors, where
-# searches are expensive and gained only 0.1 of 1664 nats per row (MNIST, K = 100, L = 50).
+# Fraction of worst-fitting rows searched again each iteration; 0 for many slots and factors, where
+# searches are slow and gained only 0.1 of 1664 nats per row (MNIST, K = 100, L = 50).
 WORST = 0.05
 
 
@@ -77,8 +77,8 @@ def expect_sets(
 ) -> tuple[SubspaceStatistics, Members, Array]:
     """E step of classification EM, for log p(Y, Z): choose a support per row, then sum.
 
-    `chosen` are the members (N, L) so far (negative: none) and log p(y_n | S_n) of the last pass,
-    whose lowest rows are searched again. `betas` are those of `supports.search`.
+    `chosen` are the current members (N, L), negative if none, and log p(y_n | S_n) of the last
+    pass; the rows with the lowest values are searched again. `betas` are for `supports.search`.
     """
     seen = coefficients(state, rows, settings.n_active)
     members, log_conditional = chosen
@@ -103,7 +103,7 @@ def expect_sets(
 def _sums(
     values: Array, moments: Any, state: FactorState, rows: Rows, settings: FactorSettings
 ) -> SubspaceStatistics:
-    """Complete the sums, given nats (N,) and E[x z] (N, K), sums of E[(x z)(x z)'], and uses."""
+    """Return all sums from nats (N,), E[x z] (N, K), and sums of E[(x z)(x z)'] and of z."""
     (H, second, used), K, v = moments, state.W.shape[1], settings.loading_variance
     total = float(rows.weighted(values).sum())
     total -= rows.mass * polynomials.log_binomial(K, settings.n_active)
@@ -154,7 +154,7 @@ def extend(before: FactorState, now: FactorState, beta: float, settings: Any) ->
 
 
 SAMPLE_TOL = 1e-2  # nats per row over ten iterations on the first sample
-SAMPLE_GROWTH, MUCH_LESS = 4, 3  # growth of samples; maximum sample is 1/3 of the rows
+SAMPLE_GROWTH, MUCH_LESS = 4, 3  # growth of samples, up to 1/3 of the rows
 
 
 class FactorFit(NamedTuple):
@@ -168,7 +168,7 @@ class FactorFit(NamedTuple):
     same_order: bool = False  # whether a warm start kept the order and signs of components
 
 
-# Names, and (rng, rows to start on, their thin coordinates if they are some) -> first loadings
+# name, and (rng, rows, their thin coordinates if they are a sample) -> first loadings
 Begins = list[tuple[str, Callable[[Generator, Rows, Thin | None], Start]]]
 
 
@@ -185,14 +185,14 @@ class ClassificationState(NamedTuple):
 def given_start(
     W: Array, noise: Any, rows: Rows, _rng: Any, work: Rows, space: Thin | None, shift: Any = None
 ) -> Start:
-    """Start from loadings W (D, K) in the features of `rows`, and noise and shift of a fit."""
+    """Return a start from loadings W (D, K), and the noise and shift of a fit."""
     W = W if space is None else lower(W, space, rows)
     start = independent_components.from_loadings(work, W)
     return start if noise is None else start._replace(noise=noise, shift=shift)
 
 
 def sample_size(n_components: int) -> int:
-    """Return the size of the first sample, if there are many more rows."""
+    """Return the size of the first sample of many rows."""
     return max(climb.MIN_SAMPLE_ROWS, climb.SAMPLE_ROWS_PER_COMPONENT * n_components)
 
 
@@ -223,7 +223,7 @@ def fit(rng: Generator, rows: Rows, begins: Begins, control: climb.EMControl) ->
 def _screened(
     rng: Generator, begins: Begins, rows: Rows, space: Thin | None, control: climb.EMControl
 ) -> tuple[Start, bool]:
-    """Climb from all starts, on a sample of many rows; return the best end, and if it stopped."""
+    """Run EM from all starts on a sample of rows; return the best result, and if it was stopped."""
     sample, few, runs = rows, rows.n <= control.screened_rows, list[EMResult[FactorState]]()
     if not few:
         learn_mean = control.settings.learn_mean
@@ -247,7 +247,7 @@ def _first_state(start: Start, control: climb.EMControl) -> FactorState:
 
 
 def fit_from(rng: Generator, start: Start, rows: Rows, control: Any, stage: str) -> FactorFit:
-    """Fit from one start, and first on samples if there are many more rows."""
+    """Fit from one start, on samples first if there are many rows."""
     same_order, stopped, state = start.shift is not None, False, _first_state(start, control)
     if not control.exact:
         annealing = 0 if same_order else max(control.annealing, start.annealing)

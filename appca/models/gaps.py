@@ -7,8 +7,8 @@ c = sqrt(tau2) W_O'(y - mu)_O / sigma2,
 
     log p(S | y_O) = const + f(S),    f(S) = -1/2 log|Lam_SS| + 1/2 c_S' inv(Lam_SS) c_S,
 
-summed over all supports up to `MOST_SETS` (`set_tree`), above that over the best support S and all
-T that exchange one of its members, a lower bound. The exchange of i in S for j, with P =
+summed over all supports up to `MOST_SETS` (`set_tree`), or else over the best support S and all T
+that exchange one of its members, a lower bound. The exchange of i in S for j, with P =
 inv(Lam_SS), v = P c_S, D_j = P Lam_Sj, s_j = Lam_jj - Lam_jS D_j, x_j = (c_j - Lam_jS v) / s_j and
 Q_ij = P_ii + D_ij^2 / s_j, has
 
@@ -46,7 +46,7 @@ from appca.models.threads import in_order
 Floats = NDArray[np.float64]
 Members = NDArray[np.int64]
 
-LEAST_GAIN = 1e-9  # minimum gain in nats; smaller gains are rounding
+LEAST_GAIN = 1e-9  # nats; smaller gains are rounding
 MOST_NUMBERS = 2**20  # maximum size of an array
 
 
@@ -72,7 +72,7 @@ class Exchanges(NamedTuple):
 
 
 def exchanges(Lam: Floats, c: Floats, members: Members) -> Exchanges:
-    """Weigh all exchanges of the supports `members` (n, L) of rows c (n, K), Lam (n, K, K)."""
+    """Compute all exchanges in supports `members` (n, L) of rows with c (n, K), Lam (n, K, K)."""
     (n, K), L = c.shape, members.shape[1]
     outside = np.ones((n, K), dtype=bool)
     np.put_along_axis(outside, members, values=False, axis=1)
@@ -94,7 +94,7 @@ def exchanges(Lam: Floats, c: Floats, members: Members) -> Exchanges:
 
 
 def climbed(Lam: Floats, c: Floats, members: Members) -> Members:
-    """Make the best exchange of each row until none raises f."""
+    """Apply the best exchange of each row until none increases f."""
     members, rows = members.copy(), np.arange(len(c))
     while len(rows):
         near = exchanges(Lam[rows], c[rows], members[rows])
@@ -160,7 +160,7 @@ def is_exact(n_components: int, n_active: int) -> bool:
 
 
 def sum_supports(Lam: Floats, c: Floats, n_active: int, members: Members | None = None) -> SetSums:
-    """Sum over all supports of a row, or those around its best, searched from `members`."""
+    """Sum over all supports of a row, or over its best, searched from `members`, and exchanges."""
     if is_exact(c.shape[1], n_active):
         return set_tree.summed(Lam, c, n_active)
     return summed(Lam, c, n_active, members)
@@ -182,15 +182,15 @@ def compile_ahead() -> None:
 
 
 NOT_SUMMED = (
-    f", with more than {MOST_SETS:,} supports: incomplete rows count with their "
-    "best support and its exchanges of one component, not with all"
+    f", with more than {MOST_SETS:,} supports: for incomplete rows, only the best support "
+    "and its exchanges of one component are summed"
 )
 BLOCK_ROWS = 512  # number of rows whose second moments are in memory together
 SAME_PATTERN = 64  # minimum number of rows for a block with a common pattern of missing entries
 
 
 class IncompleteBlock(NamedTuple):
-    """Some incomplete rows; missing entries are zero, so products run over observed entries."""
+    """Some incomplete rows; missing entries are zero, so that products omit them."""
 
     rows: Array  # (n,) row indices
     X: Array  # (n, D) about the origin
@@ -199,7 +199,7 @@ class IncompleteBlock(NamedTuple):
 
 
 class IncompleteData(NamedTuple):
-    """All rows."""
+    """Complete rows, and blocks of incomplete rows."""
 
     shape: tuple[int, int]
     origin: Array  # (D,)
@@ -300,7 +300,7 @@ class IncompleteModel(NamedTuple):
 
 
 def model_at(state: SubspaceState, n_active: int) -> IncompleteModel:
-    """Take the parameters of a state with shift zero, and the products of W."""
+    """Return the parameters of a state with shift zero, and the products of W."""
     W, (i, j) = state.W.astype(np.float64, copy=False), np.triu_indices(len(state.latent))
     parameters = state.offset, state.latent, state.noise, n_active
     return IncompleteModel(W, *parameters, W[:, i] * W[:, j])
@@ -309,13 +309,13 @@ def model_at(state: SubspaceState, n_active: int) -> IncompleteModel:
 def expect(
     state: SubspaceState, data: IncompleteData, settings: EMSettings
 ) -> tuple[SubspaceStatistics, tuple[Array, ...]]:
-    """E step under `state`, with sums about its mean and the best supports of each block."""
+    """Run the E step under `state`; also return the best supports of each block."""
     at, mean, X = model_at(state, settings.n_active), state.offset, data.complete
     none = np.zeros(settings.n_components)
     statistics = SubspaceStatistics(0.0, np.zeros(at.W.shape), none, none, none)
     if len(X):
         complete = Rows(X, mean, np.square(X - mean).sum(axis=1), len(mean))
-        plain = settings._replace(compiled=False)  # only `set_tree` is worth waiting to compile
+        plain = settings._replace(compiled=False)  # compiling takes longer than it saves
         statistics = em.expect(state._replace(offset=np.zeros(())), complete, plain)
         first = X.sum(axis=0, dtype=np.float64) - len(X) * mean
         statistics = statistics._replace(first=first)
@@ -359,7 +359,7 @@ class IncompleteMap(em.EMMap):
         """Return the log-likelihood of `state`, or a lower bound, and the next state."""
         sums, members = self.sums(state)
         value, moved = super().__call__(state, sums)
-        if moved is state:  # the likelihood is not finite
+        if moved is state:  # not finite
             return value, state
         best = None if is_exact(len(state.latent), self.settings.n_active) else members
         mean, none = state.offset + moved.displacement, np.zeros_like(moved.shift)
@@ -423,17 +423,17 @@ class PosteriorWithGaps(Posterior):
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
 
-FIRST_ITERATIONS = 100  # maximum number of iterations of fits that only give a start
+FIRST_ITERATIONS = 100  # maximum for fits that only provide a start
 IMPUTATION = "initial imputation by PPCA"
 
 
 def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
-    """Return rows X (N, D) with gaps filled by means of observed entries, or zero, and centred."""
+    """Return centred rows X (N, D) with missing entries filled by column means, or by zero."""
     empty = int(np.isnan(X).all(axis=0).sum())
     if empty:
         msg = (
             f"Every feature of X must be observed in some row, but {empty} of {X.shape[1]} are "
-            "missing in all of them: leave those features out."
+            "missing in all rows: drop those features."
         )
         raise ValueError(msg)
     origin = np.zeros(X.shape[1]) if zero_mean else np.nanmean(X, axis=0, dtype=np.float64)
@@ -446,8 +446,8 @@ def fit_incomplete(
 ) -> SubspaceFit:
     """Fit to X (N, D) with NaN; `rows` are its `initial_imputation`.
 
-    PPCA imputes the missing entries. EM on these rows gives a state, from which EM over the
-    observed entries continues. With a state `start`, to which `mean` belongs, EM starts there.
+    PPCA imputes the missing entries; EM on the imputed rows provides the start of EM over the
+    observed entries. If `start` is a state, with its `mean`, EM starts there instead.
     """
     settings, K, D, reason = control.settings, control.settings.n_components, X.shape[1], ""
     origin = np.zeros(D, X.dtype) if rows.origin is None else rows.origin

@@ -2,11 +2,11 @@
 
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n sigma2 I)
 
-Models differ in W, in the prior of Z, and in how Z is drawn (`PRIORS`). If W'W = I, X integrates
-out component by component. Learned scales are u_n ~ omega over a grid, learned sizes l ~ rho, with
-omega and rho uniform. Rows divided by sqrt(u_n) follow the model without scales, so (u_n, z_n, x_n)
-is drawn as a block. Any W has w_dk ~ N(0, sigma2_W), tau2 = 1 and u = 1, as in sections 2 and 3 of
-the paper (docs/mathematics.md 3.6). A sweep reads the rows twice.
+Models differ in W, in the prior of Z, and in how Z is drawn (`PRIORS`). If W'W = I, X can be
+integrated out for each component separately. Learned scales have the prior u_n ~ omega over a grid,
+learned sizes l ~ rho, with omega and rho uniform. Rows divided by sqrt(u_n) follow the model with
+u = 1, so (u_n, z_n, x_n) is drawn as a block. A free W has w_dk ~ N(0, sigma2_W), tau2 = 1, u = 1
+(the paper's sections 2 and 3; docs/mathematics.md 3.6). A sweep reads the rows twice.
 
 Adaptive PPCA is the paper's algorithm 3, corrected; its algorithm 2 is not a valid kernel
 (docs/mathematics.md). Z has K_max columns. Its prior is the Indian buffet conditioned on at most
@@ -57,7 +57,7 @@ class GibbsState(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Hyperparameters; None, or mean_variance 0, keeps a quantity fixed."""
+    """Hyperparameters; quantities with None, or mean_variance 0, are fixed."""
 
     noise: InverseGamma
     mean_variance: float  # infinite is flat
@@ -65,7 +65,7 @@ class Prior(NamedTuple):
     each: bool = False  # whether each component has its own tau2
     loading: InverseGamma | None = None
     alpha: Gamma | None = None
-    unit: float = 1.0  # densities are those of W / unit, so that they do not depend on data units
+    unit: float = 1.0  # densities of W / unit do not depend on data units
 
 
 class CrossProducts(NamedTuple):
@@ -86,18 +86,18 @@ class CachedState(NamedTuple):
 
 
 class IndicatorPrior(NamedTuple):
-    """A prior of Z; without a density, sets of equal size are equally probable and sum exactly."""
+    """A prior of Z; without a density, supports of equal size are equally probable."""
 
     draw: Callable[[Generator, ChainData, CachedState], GibbsState]  # redraws u, Z and X
     draw_alpha: Any = None  # (rng, prior, alpha, Z) -> alpha
     expected: Any = None  # (Z, alpha) -> probabilities (K,) with which a new row uses columns
     log_density: Any = None  # (Z, alpha) -> nats
     any_W: bool = False
-    births: bool = False  # whether only columns that rows use exist
+    births: bool = False  # whether columns are created and deleted
 
 
-# (rng, F (D, K), W (D, K)) -> W: a draw with density exp(tr(F'W)) or, for the paper's
-# MAP-within-Gibbs, its maximum
+# (rng, F (D, K), W (D, K)) -> a draw of W with density exp(tr(F'W)), or the density's maximum for
+# the paper's MAP-within-Gibbs
 DIRECTIONS: dict[str, Callable[[Generator, Array, Array], Array]] = {
     "auto": stiefel.draw,
     "sample": stiefel.draw,
@@ -123,7 +123,7 @@ def look(data: ChainData, state: GibbsState, squares: float | None = None) -> Ca
 def weighted_sums(
     data: ChainData, X: Array, u: Any, pairs: bool = False
 ) -> tuple[ChainData, CrossProducts]:
-    """Sum the rows over sqrt(u) (N,), and their products with X (N, K) over sqrt(u); one pass."""
+    """Return the sum of the rows over sqrt(u), and their products with X (N, K) over sqrt(u)."""
     second = X.T @ X if pairs else float(np.square(X).sum())
     if u is None:
         return data, CrossProducts(products(data.rows, X), X.sum(axis=0), second)
@@ -136,7 +136,7 @@ def weighted_sums(
 
 
 def residual_squares(data: ChainData, cross: CrossProducts, W: Array, mu: Array) -> float:
-    """Return the sum of |y - mu - W x|^2 from the sums, at least 0 despite rounding."""
+    """Return the sum of |y - mu - W x|^2 from the sums, not below 0."""
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
     power = np.vdot(W.T @ W, cross.second) if np.ndim(cross.second) else cross.second
     return max(float(data.squares_about(mu) - 2.0 * fit + power), 0.0)
@@ -200,7 +200,7 @@ def concentration(cross: CrossProducts, mu: Array, sigma2: float) -> Array:
 
 
 def draw_scales(rng: Generator, state: GibbsState) -> GibbsState:
-    """Move every used column along w_k -> c w_k, x_k -> x_k / c, which keeps the likelihood."""
+    """Rescale used columns, w_k -> c w_k and x_k -> x_k / c, which preserves the likelihood."""
     W, X, Z = state[:3]
     used = np.asarray(Z.any(axis=0))
     conditional = conditionals.scales(W[:, used], X[:, used], Z[:, used], state.sigma2_W, TAU2)
@@ -218,9 +218,9 @@ def draw_block(rng: Generator, data: ChainData, seen: CachedState, *, how: str) 
         u = data.grid[conditionals.draw_categories(rng, seen.row.scales)]
         state, P = state._replace(u=u), P / np.sqrt(u)[:, None]
     a, Z = em.logits(P, state.sigma2, state.tau2), state.Z.copy()
-    if how == "block":  # every row's L-subset as a whole, independent of where it was
+    if how == "block":  # each row's support as a whole, independent of the last one
         Z = polynomials.draw(rng, a, state.sizes)
-    elif how == "swap":  # the members of a row in a random order: the paper's is not valid
+    elif how == "swap":  # members in random order; the paper's order is not valid
         shape = N, int(state.sizes)
         order = rng.permuted(np.tile(np.arange(shape[1]), (shape[0], 1)), axis=1)
         kernels.scan_swaps(Z, a, order, rng.random(shape))
@@ -261,7 +261,7 @@ def scan_free(rng: Generator, data: ChainData, seen: CachedState, *, births: boo
     order = rng.permuted(np.tile(np.arange(K), (N, 1)), axis=1)
     numbers = rng.random((N, K + 1)), rng.standard_normal((N, K)), order
     Y, pseudo = np.ascontiguousarray(data.rows.X).view(), 0.0 if births else state.alpha / K
-    Y.flags.writeable = False  # for all rows: a kernel for each kind takes seconds to compile
+    Y.flags.writeable = False  # avoids a second kernel, which takes seconds to compile
     origin = 0.0 if data.rows.origin is None else data.rows.origin
     centred = Y, np.asarray(origin + state.mu, np.float64), seen.P.copy()
     scan(Z, X, Wt, centred, (state.sigma2, TAU2), pseudo, (kappa, columns), numbers)
@@ -315,7 +315,7 @@ def log_priors(state: GibbsState, prior: Prior, indicators: IndicatorPrior) -> t
 
 
 def row_gains(seen: CachedState, indicators: IndicatorPrior) -> Array:
-    """Log p(y | Z), or log of sum_Z p(y | Z) where sets are alike and few, less log p(y | none)."""
+    """Return log p(y | Z) - log p(y | none), with Z summed out if supports are few."""
     state, unbounded = seen.state, indicators.log_density is not None
     if not indicators.any_W:
         a = em.logits(seen.P, state.sigma2, state.tau2)
@@ -340,7 +340,7 @@ def measure(data: ChainData, prior: Prior, indicators: IndicatorPrior, at: Cache
     if at.row is not None:
         likelihood, of_Z = float(at.row.log_density.sum()), 0.0
     else:
-        # log density of all rows if no component explained any of them
+        # log density of all rows without components
         likelihood = log_normal(data.squares_about(state.mu), data.size, state.sigma2)
         likelihood += float(row_gains(at, indicators).sum())
         likelihood, of_Z = (likelihood + of_Z, 0.0) if bounded else (likelihood, of_Z)
@@ -370,12 +370,12 @@ def record(data: ChainData, prior: Prior, indicators: IndicatorPrior, seen: Cach
     of_Z, of_W = log_priors(state, prior, indicators)
     joint += of_Z + (of_W if unbounded else 0.0)  # else given W
     if not indicators.any_W and (unbounded or not isinstance(state.sizes, int)):
-        # Draws differ in the number of scores, whose densities would depend on the unit of the data
+        # Draws differ in the number of scores, so without this term the unit of the data matters.
         joint += 0.5 * int(state.Z.sum()) * float(np.log(data.squares / data.size))
-    pairs = state.Z[row_pairs(len(state.Z))]  # rows in pairs, to count shared columns
+    pairs = state.Z[row_pairs(len(state.Z))]  # pairs of rows, to count shared columns
     scores = state.X if state.u is None else state.X * np.sqrt(state.u)[:, None]
     kept: Draws = {
-        "Z_mean": state.Z.astype(np.float64),  # kept as running means, as the next
+        "Z_mean": state.Z.astype(np.float64),  # averaged while running, like X_mean
         "X_mean": scores,
         "components": state.W.T.astype(dtype),
         "mean": state.mu.astype(dtype),
@@ -414,7 +414,7 @@ def _staged(callback: Callback, before: str) -> Callback:
     return lambda progress: callback(progress._replace(stage=before + progress.stage))
 
 
-# (rng, callback, whether far from where the first chain starts) -> state, why its fit ended
+# (rng, callback, whether to start far from the first chain) -> state, stop reason of its fit
 Start = Callable[[Generator, Callback | None, bool], tuple[GibbsState, str]]
 
 
@@ -430,9 +430,9 @@ def run_chains(
 ) -> Chains:
     """Run the chains of an estimator, or until the callback raises StopIteration.
 
-    `sampling` is a `Prior`, an `IndicatorPrior` and perhaps directions. Chains start far from the
-    first chain, or from one fit, or with `apart` each from its own fit. They advance together, so
-    that a stopped run has draws of each: the last state of burn-in, or else a single sweep.
+    `sampling` is a `Prior`, an `IndicatorPrior` and optionally an entry of `DIRECTIONS`. Chains
+    start far from the first chain, or from one fit or, with `apart`, each from its own fit. They
+    advance together, so a stopped run has draws of every chain, at least the last state.
     """
     prior, indicators = sampling[:2]
     rngs = [np.random.default_rng(seed) for seed in rng.integers(2**63, size=model.n_chains)]
@@ -466,7 +466,7 @@ def run_chains(
             trace, reason = trace[:, :i], STOPPED
             break
     posterior = store.posterior()
-    if data.rows.origin is not None:  # in place: draws of wide rows are large
+    if data.rows.origin is not None:  # in place, because these draws may be large
         posterior["mean"] += data.rows.origin.astype(np.float64)
     return Chains(posterior, store.best, trace, reason)
 
@@ -479,7 +479,7 @@ def fit_by_gibbs(rng: Generator, rows: Rows, begin: Any, control: EMControl, mod
     def start(rng: Generator, heard: Callback | None, far: bool) -> tuple[GibbsState, str]:
         if far:
             V = principal(rng, rows, settings.n_components).V
-            V = V @ climb.random_rotation(rng, V)  # as far from any mode as another
+            V = V @ climb.random_rotation(rng, V)  # no mode is preferred
             state, reason = evenly(climb.first_state(rows, V, settings), settings), ""
         else:
             fit = begin(rng, control._replace(callback=heard))

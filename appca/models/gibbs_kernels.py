@@ -1,4 +1,4 @@
-"""Compiled scans over the rows of Z, and searches and sampling of one row's set, given W.
+"""Compiled Gibbs scans over the rows of Z, and search and sampling of a row's set, given W.
 
 In queries, a set z has log weight sum_k z_k o_k + f(z), with prior log odds o_k and f(z) =
 log p(y | z) - log p(y | nothing), and all rows use the same uniform numbers.
@@ -23,7 +23,7 @@ from appca.models.numeric_kernels import kernel, reassociated
 
 @kernel
 def pivot(T: Any, k: int, inside: bool) -> None:
-    """Sweep the tableau T (K, K + 1) on column k: in, or out again if it is `inside`."""
+    """Sweep the tableau T (K, K + 1) on column k: add it, or remove it if it is `inside`."""
     d, sign, K = T[k, k], -1.0 if inside else 1.0, len(T)
     for i in range(K):
         if i != k and T[i, k] != 0.0:
@@ -38,9 +38,9 @@ def pivot(T: Any, k: int, inside: bool) -> None:
 
 @kernel
 def increment(T: Any, k: int, inside: bool, tau2: float) -> float:
-    """Return log p(y | S with k) - log p(y | S without k), whether or not k is `inside` now."""
+    """Return log p(y | S with k) - log p(y | S without k); k may be `inside` or not."""
     s, r = T[k, k], T[k, len(T)]
-    if inside:  # entries of the tableau without k
+    if inside:  # convert to the tableau without k
         s, r = -1.0 / s, -r / s
     return float(0.5 * (r * r / s - np.log(tau2 * s)))
 
@@ -100,7 +100,7 @@ def probability(log_odds: float) -> float:
 def visit(  # noqa: PLR0913, PLR0917 - arrays of one row
     T: Any, z: Any, base: Any, odds: Any, beta: float, u: Any, tau2: float, order: Any
 ) -> float:
-    """Redraw columns in an order, by exp((1 - beta) base'z + beta (odds'z + f(z))).
+    """Redraw columns in an order, under exp((1 - beta) base'z + beta (odds'z + f(z))).
 
     Returns the change of f. Columns with log odds of -inf do not change.
     """
@@ -191,11 +191,12 @@ def draw_size(last: Any, u: int, log_rate: float, uniform: float) -> int:
 
 @kernel
 def scan_columns(Z: Any, logits: Any, pseudo: float, log_rate: float, U: Any) -> None:
-    """Redraw Z (N, K) in place: prior odds (m + pseudo) / (N - m), m rows besides have a column.
+    """Redraw Z (N, K) in place; prior odds are (m + pseudo) / (N - m) if m other rows use a column.
 
     pseudo is alpha / K under the finite prior, and 0 under the buffet conditioned on at most K
-    columns. There the set of the row's own ones, m = 0, is drawn exactly: its size, then members by
-    walking the table back; log_rate = log(alpha / N), and the last of U (N, K + 1) draws the size.
+    columns. Under the buffet, the columns that only this row uses (m = 0) are drawn exactly: first
+    their number, by the last of U (N, K + 1), then the columns, backwards through the table;
+    log_rate is log(alpha / N).
     """
     (N, K), counts = Z.shape, np.zeros(Z.shape[1], np.int64)
     for n in range(N):
@@ -232,7 +233,7 @@ def scan_columns(Z: Any, logits: Any, pseudo: float, log_rate: float, U: Any) ->
 
 @kernel
 def scan_swaps(Z: Any, logits: Any, order: Any, U: Any) -> None:
-    """Redraw one active column of each row at a time, in an order (N, L) free of the state."""
+    """Redraw one active column of each row at a time, in an order (N, L) independent of Z."""
     a = np.empty(Z.shape[1])
     for n in range(len(Z)):
         members = np.flatnonzero(Z[n])
@@ -246,7 +247,7 @@ def scan_swaps(Z: Any, logits: Any, order: Any, U: Any) -> None:
 
 @kernel
 def pick(weights: Any, uniform: float) -> int:
-    """Choose an index by weights, given as logarithms and overwritten; never one of weight zero."""
+    """Choose an index of positive weight from log weights, which are overwritten."""
     top, total, last = weights[0], 0.0, 0
     for k in range(len(weights)):
         top = max(top, weights[k])
@@ -311,7 +312,7 @@ def place(Wt: Any, G: Any, rows: Any, k: int, w: Any) -> None:
 
 @kernel
 def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Any, Wt: Any) -> Any:
-    """Remove the singletons of a row; return the log acceptance ratio of V, and singletons (K,)."""
+    """Remove a row's singletons; return the log acceptance ratio of V, and the singletons (K,)."""
     singletons, before = (others == 0) & z, 0.0
     for k in range(len(z)):
         if singletons[k]:
@@ -327,15 +328,15 @@ def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Any, Wt: 
 def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
     Z: Any, X: Any, Wt: Any, rows: Any, v: Any, pseudo: float, proposal: Any, random: Any
 ) -> None:
-    """Redraw Z and X (N, K) under any W, and Wt (K, D) under the buffet cut at K columns.
+    """Redraw Z and X (N, K) under any W and, under the buffet of at most K columns, Wt (K, D).
 
     Prior odds are those of `scan_columns`. Where pseudo = 0, proposals from the prior replace all
     singletons of a row: the ratio is that of likelihoods (Knowles and Ghahramani 2011).
 
-    rows: Y (N, D) in whatever precision, as a centred copy would be as large, their mean (D,), and
-    (Y - mean) W (N, K), kept up to date. proposal: how many singletons for each row (N,), and these
-    (their sum, D). random: uniform numbers (N, K + 1), normal ones (N, K), and an order of the
-    columns for each row (N, K).
+    rows: Y (N, D) of any precision, not centred to save memory, their mean (D,), and (Y - mean) W
+    (N, K), which is updated. proposal: the number of singletons for each row (N,), and all their
+    columns (sum, D). random: uniform numbers (N, K + 1), normal numbers (N, K), and an order of
+    the columns for each row (N, K).
     """
     (N, K), (Y, mean, P), (sigma2, tau2), (kappa, columns) = Z.shape, rows, v, proposal
     uniforms, normals, order = random
@@ -369,7 +370,7 @@ def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
 
 @kernel
 def support_increments(Z: Any, G: Any, P: Any, v: Any) -> Any:
-    """Return log p(y | S) - log p(y | no column) for every row: the increments along S."""
+    """Return log p(y | S) - log p(y | no column) for every row, a sum of increments."""
     N, K = Z.shape
     A, B, T, total = precision(G, v), P / v[0], np.empty((K, K + 1)), np.empty(N)
     for n in range(N):

@@ -15,10 +15,10 @@ from appca.models.rows import Block, Rows, about, centre_of, project
 from appca.models.stiefel import Principal, principal
 
 MAX_PASSES = 200
-LEAST_VARIANCE = 1e-12  # share of the largest variance, below which variances are rounding
+LEAST_VARIANCE = 1e-12  # relative to the largest; smaller variances are rounding
 TOL = 1e-4  # maximum of 1 - |cos| between successive directions
 SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT = 10_000, 100
-UNKNOWN_NOISE = 0.05  # share of the mean feature variance, if no direction measures noise
+UNKNOWN_NOISE = 0.05  # relative to the mean feature variance, if it cannot be estimated
 DICTIONARY_PASSES = 30
 
 
@@ -27,8 +27,8 @@ class Start(NamedTuple):
 
     W: Array  # (d, K)
     noise: float
-    annealing: int = 0  # minimum number of passes with drawn sets
-    shift: Array | None = None  # (K,) shift that gives the mean of a fit
+    annealing: int = 0  # minimum number of iterations with drawn supports
+    shift: Array | None = None  # (K,) shift of the mean of a fit
 
 
 def fast_ica(rng: Generator, P: Array, most: int = MAX_PASSES, weights: Any = None) -> Array:
@@ -68,7 +68,7 @@ def fast_ica(rng: Generator, P: Array, most: int = MAX_PASSES, weights: Any = No
 
 
 def ica(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
-    """Independent components of the PPCA subspace, scaled by sqrt(K/L); at L = K PCA."""
+    """Independent components of the PPCA subspace, scaled by sqrt(K/L); PCA if L = K."""
     if n_components == n_active:
         return pca(rng, rows, n_components, n_active)
     if n_components > min(len(rows.X) - 1, rows.X.shape[1]):
@@ -134,7 +134,7 @@ def from_loadings(rows: Rows, W: Array) -> Start:
 
 
 NAMED: dict[str, Any] = {"ica": ica, "pca": pca, "dictionary": dictionary, "random": random}
-NAMED["random rotation"] = turned  # (rng, rows, K, L) -> Start, all of them
+NAMED["random rotation"] = turned  # (rng, rows, K, L) -> Start
 
 
 def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) -> Start:
@@ -149,7 +149,7 @@ def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) 
 
 
 def _sample(rng: Generator, rows: Rows, n_components: int) -> Rows:
-    """Draw some of many rows, relative to their mean."""
+    """Draw a sample of the rows, relative to their mean."""
     size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
     if rows.n <= size:
         return rows

@@ -9,9 +9,9 @@ Path = Iterator[tuple[float, S]]  # log-likelihood and state after each iteratio
 Advance = Callable[[S], tuple[float, S]]  # state -> (its log-likelihood, the next state)
 Watch = Callable[[int, float], bool]  # (iteration, log-likelihood) -> whether to stop
 
-WINDOW = 10  # likelihoods of images show plateaus followed by rises of several nats per row
+WINDOW = 10  # for images, likelihoods may rise by several nats per row after a plateau
 MOST_MOMENTUM = 0.98
-CONVERGED = "converged"  # how this reason begins
+CONVERGED = "converged"  # start of the stop reason
 STOPPED = "stopped by the callback"
 
 
@@ -38,7 +38,7 @@ Callback = Callable[[Progress], object]
 
 
 class EMResult(NamedTuple, Generic[S]):
-    """The end of EM and its path."""
+    """The result of EM."""
 
     state: S
     log_likelihood: float  # total at that state, in nats
@@ -47,7 +47,7 @@ class EMResult(NamedTuple, Generic[S]):
 
 
 def spoken(callback: Callback | None, mass: float) -> Callback:
-    """Return a callback that also prints every iteration."""
+    """Return the callback, which now also prints every iteration."""
 
     def hear(progress: Progress) -> None:
         words = f"{progress.stage}, {progress.iteration} of at most {progress.max_iter}"
@@ -68,7 +68,7 @@ def nesterov(
     y_k = x_k + beta_k (x_k - x_{k-1}),  x_{k+1} = EM(y_k),  beta_k = (k - 1) / (k + 2)
 
     This is Nesterov's sequence, restarted from x_k if the likelihood falls (O'Donoghue & Candes
-    2015), so that it never decreases; k begins after `age`.
+    2015), so that it never decreases; k starts at `age`.
     """
     value, now = advance(start)
     yield value, start
@@ -94,10 +94,10 @@ def iterate(
     watch: Watch = lambda _iteration, _value: False,
     halt: Callable[[S], str | None] = lambda _state: None,
 ) -> EMResult[S]:
-    """Follow a path of (log-likelihood, state) until it has converged or must end.
+    """Run a path of (log-likelihood, state) until it has converged or must end.
 
-    `tol` is the minimum gain in nats over ten iterations; the last `window` iterations must gain
-    their share. `watch` stops EM by returning True, `halt` by returning a sentence.
+    `tol` is the minimum gain in nats over ten iterations, scaled to the last `window` iterations.
+    `watch` stops EM by returning True, `halt` by returning a reason.
     """
     value, state = next(path)
     values, share = [value], tol * window / WINDOW

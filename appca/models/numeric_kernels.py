@@ -1,9 +1,9 @@
 """Compilation of kernels; compiled exponentials, logarithms and matrix products.
 
 Modules named ``*_kernels`` are imported inside functions, so that they compile only when needed.
-Calls of the mathematical library for single numbers would keep loops scalar. A BLAS copies both
-factors and rounds ten directions up to thirty-two; these products read rows where they are (60,000
-x 784 in float32, ten directions: 45 ms, by BLAS 72).
+Calls of the mathematical library for single numbers would prevent vector instructions. These
+products are faster than a BLAS, which copies both factors and pads ten directions to thirty-two
+(60,000 x 784 in float32, ten directions: 45 ms, BLAS 72 ms).
 """
 
 import math
@@ -24,24 +24,24 @@ def kernel(function: Function, **options: Any) -> Function:
         if file is not None:
             try:
                 file._load_index()
-            except (AttributeError, ImportError):  # for a class of an earlier version
+            except (AttributeError, ImportError):  # the index was written by another version
                 file.flush()
-    except RuntimeError:  # no folder for compiled code is writable
+    except RuntimeError:  # no cache folder is writable
         compiled = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     return cast(Function, compiled)
 
 
-# Omit rewrites, which are rules about whole arrays.
+# Rewrites concern only expressions of whole arrays.
 _BARE = {"_nrt": False, "no_rewrites": True, "error_model": "numpy"}
 
 
 def bare_kernel(function: Function) -> Function:
-    """Compile loops that make no arrays, without checks or reference counts, into vectors."""
+    """Compile loops that allocate no arrays, without checks or reference counts."""
     return kernel(function, fastmath={"contract"}, **_BARE)
 
 
 def reassociated(function: Function) -> Function:
-    """Compile with sums in any order, as in a BLAS; other kernels fix every bit of a row."""
+    """Compile with sums in any order, as in a BLAS; other kernels fix the order and so all bits."""
     return kernel(function, fastmath={"reassoc", "contract"}, **_BARE)
 
 
@@ -53,7 +53,7 @@ LOG_2, ROOT_2 = math.log(2.0), math.sqrt(2.0)
 # exp y is 2^n times Taylor's polynomial about 0 of y - n log 2.
 LEAST = -115.0  # weights below exp(LEAST) count as 0
 PER_STEP = 1.0 / math.log(2.0)
-STEP = round(math.log(2.0) * 2.0**10) / 2.0**10  # its products with any n are exact
+STEP = round(math.log(2.0) * 2.0**10) / 2.0**10  # n STEP is exact for all n
 REST = (math.log(2.0) - STEP) + 2.3190468138462996e-17  # plus the error of log 2 as a double
 ROUND = 1.5 * 2.0**52  # adding it rounds to an integer
 C2, C3, C4, C5, C6, C7 = (1.0 / math.factorial(m) for m in range(2, 8))
@@ -108,7 +108,7 @@ QUAD = 4  # number of directions, or rows, processed together
 
 
 def suits(dtype: Any, n_features: int, n_directions: int) -> bool:
-    """Whether these products beat a BLAS in measurements; in float64, compiling costs too much."""
+    """Whether these products are faster than a BLAS; in float64, compiling takes too long."""
     return dtype == np.float32 and n_features >= 256 and n_directions <= 12
 
 
@@ -184,7 +184,7 @@ def multiply(X: Any, W: Any, P: Any) -> None:
     for i in range(n):
         p = P[i]
         p[:] = 0.0
-        for j in range(0, whole, 4):  # four at a time: p is read and written less often
+        for j in range(0, whole, 4):  # four at a time, to read and write p less often
             x, y, z, t = X[i, j], X[i, j + 1], X[i, j + 2], X[i, j + 3]
             a, b, c, e = W[j], W[j + 1], W[j + 2], W[j + 3]
             for k in range(len(p)):

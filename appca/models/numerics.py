@@ -1,4 +1,4 @@
-"""Arrays aligned for vector instructions, without which the E step took a fifth longer."""
+"""Arrays aligned for vector instructions; unaligned, the E step takes a fifth longer."""
 
 import math
 from typing import Any

@@ -2,9 +2,9 @@
 
     T <- (1 - g) T + g T_batch(theta),  g = rows of the batch / rows so far;  theta <- M step on T
 
-T contains the expected sufficient statistics per row, at first those of the fit. A uniform sample
-of the rows is kept. Whenever rows have grown by a tenth, EM continues on the sample, and its sums
-replace T if they fit the sample better than chance would.
+T contains the expected sufficient statistics per row, initially those of the fit. A uniform sample
+of the rows is stored. Whenever the number of rows has grown by a tenth, EM runs on the sample, and
+its sums replace T if they fit the sample better than by chance.
 """
 
 from collections.abc import Callable
@@ -39,19 +39,19 @@ class Averages(NamedTuple):
     used: Any = 0.0  # (K,) of inclusion probabilities
 
     def mixed(self, other: Self, share: float) -> "Averages":
-        """Return the average of both, in which `other` has the weight `share`."""
+        """Return the average of both, with weight `share` for `other`."""
         pairs = zip(self, other, strict=True)
         return Averages(*((1.0 - share) * a + share * b for a, b in pairs))
 
 
 class LastFit(NamedTuple):
-    """State of a fit that batches continue from; only its mass if sums are unknown."""
+    """The fit that batches continue from; only its mass if its sums are unknown."""
 
     mass: float
     total: float = 0.0  # sum of |y - origin|^2
     origin: Array | None = None
-    W: Any = None  # (D, K), its columns before they were published in `order`
-    sums: Any = None  # expected statistics, with H (K, K) in A = W H for A
+    W: Any = None  # (D, K) in the order before publication
+    sums: Any = None  # expected statistics, with H (K, K), A = W H, in place of A
     order: Any = None
 
 
@@ -73,7 +73,7 @@ class KeptRows(NamedTuple):
     def joined(self, rows: Rows, most: int) -> "KeptRows":
         """Add rows and keep at most `most`; the same stream gives the same sample."""
         keys = np.random.default_rng(self.seen).random(rows.n)
-        new = np.sort(np.argsort(keys)[:most])  # at most these rows; sparse ones become dense
+        new = np.sort(np.argsort(keys)[:most])  # limits the rows that become dense
         part = dense(rows.X[new]), rows.weighted(np.ones(rows.n))[new], keys[new]
         X, w, keys = (np.concatenate(pair) for pair in zip(self[:3], part, strict=True))
         least = np.sort(np.argsort(keys)[:most])
@@ -87,11 +87,11 @@ class Stepwise(NamedTuple):
     centred: bool  # whether the model has a mean
     state: Any  # its shift is about `middle`
     averages: Averages  # over all rows
-    fitted: Averages  # over the rows of the previous fit, which are not kept
+    fitted: Averages  # over the rows of the previous fit, which are not stored
     kept: KeptRows
     mass: float  # mass of all rows
     fitted_mass: float
-    revised: float = 0.0  # mass when EM last ran on the kept rows
+    revised: float = 0.0  # mass when EM last ran on the sample
 
     @property
     def middle(self) -> Array | None:
@@ -101,13 +101,13 @@ class Stepwise(NamedTuple):
         return (self.origin + self.averages.mean).astype(self.kept.X.dtype)
 
     def next(self, rows: Rows, em: EMSteps, most: int) -> tuple[float, "Stepwise"]:
-        """Return a batch's total log-likelihood before learning from it, and the state after."""
+        """Return a batch's total log-likelihood before the update, and the updated state."""
         value, averages = self._expected(rows, total_of(rows), em)
         at = self._replace(mass=self.mass + rows.mass, kept=self.kept.joined(rows, most))
         at = at._maximised(self.averages.mixed(averages, rows.mass / at.mass), em)
         if at.mass < GROWTH * at.revised:
             return value, at
-        # EM continues over the kept rows; its result counts if it is better than by chance.
+        # EM runs on the sample; its result is used if it is better than by chance.
         kept, later, values, share = at.kept, at, list[float](), 1.0 - at.fitted_mass / at.mass
         weights = None if (kept.weights == 1.0).all() else kept.weights
         sample = about(kept.X, at.middle, weights)
@@ -125,7 +125,7 @@ class Stepwise(NamedTuple):
         return value, (later if better else at)._replace(revised=at.mass)
 
     def _expected(self, rows: Rows, total: Array, em: EMSteps) -> tuple[float, Averages]:
-        """Log-likelihood of rows about any origin, and their averages about `origin`."""
+        """Return the log-likelihood of rows, and their averages relative to `origin`."""
         sums, n, total = em.expect(rows, self.state, total), rows.mass, total / rows.mass
         away = np.zeros(rows.d) if rows.origin is None else rows.origin - self.origin
         power = rows.total / n + 2.0 * away @ total + away @ away
@@ -148,7 +148,7 @@ def total_of(rows: Rows) -> Array:
 
 
 class _WithBatches:
-    """A method that is missing, with a reason, from models that cannot learn in batches."""
+    """Descriptor of `partial_fit`; AttributeError for models that cannot learn in batches."""
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = whole_or_not(method)
@@ -162,8 +162,8 @@ class _WithBatches:
         if any(getattr(model, "_variant", ())):
             msg = (
                 "partial_fit needs noise='shared', row_scale='none' and a number as n_active; got "
-                f"{model.noise!r}, {model.row_scale!r} and {model.n_active!r}: set these, or pass "
-                "all rows to fit or fit_blocks."
+                f"{model.noise!r}, {model.row_scale!r} and {model.n_active!r}: change them, or "
+                "pass all rows to fit or fit_blocks."
             )
             raise AttributeError(msg)
         return MethodType(self._method, model)
@@ -171,11 +171,11 @@ class _WithBatches:
 
 @dataclass(eq=False, repr=False)
 class InBatches(Estimator):
-    """A model fitted by EM that can start from its last fit, and learn batch by batch."""
+    """Base of models with warm starts and `partial_fit`."""
 
-    _steps: ClassVar[Any]  # rows -> the EM steps on rows like these
+    _steps: ClassVar[Any]  # rows -> `EMSteps` for such rows
     _state: ClassVar[Any]  # () -> the fitted state about the mean, with shift zero
-    _pairs: ClassVar[bool] = False  # whether sums hold E[(x z)(x z)'] instead of its diagonal
+    _pairs: ClassVar[bool] = False  # sums contain E[(x z)(x z)'], not just its diagonal
 
     n_components: int = 4
     n_active: Any = 2
@@ -200,7 +200,7 @@ class InBatches(Estimator):
     warm_start: bool = False
 
     def _first_step(self) -> Stepwise:
-        """Start from the sums of the last fit or, without them, from moments of the model."""
+        """Return the state after the last fit, from its sums or else from moments of the model."""
         W, last = self.components_.astype(np.float64), self.__dict__.get("_last_fit")
         mass = last.mass if last else float(KEPT_ROWS_PER_COMPONENT * len(W))  # if restored
         if last is None or last.sums is None:
@@ -228,20 +228,20 @@ class InBatches(Estimator):
         return self._state()._replace(shift=np.linalg.lstsq(self.components_.T, away)[0])
 
     def _continued(self, rows: Observations) -> Array | None:
-        """Return loadings (D, K) for a warm start: of the previous fit, if K and D are the same."""
+        """Return the loadings (D, K) of the previous fit for a warm start, if K and D agree."""
         before: Array | None = getattr(self, "components_", None)
         goes_on = before is not None and before.shape == (self.n_components, rows.d)
         return before.T if before is not None and goes_on else None
 
     @_WithBatches
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Update the fit with one more batch of rows (N, D), by incremental EM.
+        """Update the fit with another batch of rows (N, D) by incremental EM.
 
-        The first batch is fitted as by `fit`. A fit has the weight of its rows, a model from a file
-        that of 400 rows per component. Components keep their order and signs. The estimator keeps a
-        uniform sample of all rows (not in files): 2,500 or, if that is more, 400 per component, at
-        most 64 MB. `log_likelihoods_` has the total of each batch before the update, and `scale_`
-        the root of E[(x z)^2] over the rows that use a component.
+        The first batch is fitted as by `fit`. An earlier fit counts as many rows as it had; a model
+        from a file counts as 400 rows per component. Components keep their order and signs. The
+        estimator stores a uniform sample of all rows (not in files) of 2,500 rows or 400 per
+        component, whichever is more, but at most 64 MB. `log_likelihoods_` has the total of each
+        batch before its update, `scale_` the root of E[(x z)^2] over a component's rows.
         """
         del y
         begun = hasattr(self, "components_")
@@ -268,5 +268,5 @@ class InBatches(Estimator):
         self._stepwise = at
         self.log_likelihoods_ = np.append(self.log_likelihoods_, value)
         self.n_iter_ = len(self.log_likelihoods_)
-        self.stop_reason_ = "a step for each batch"
+        self.stop_reason_ = "one step per batch"
         return self

@@ -1,4 +1,4 @@
-"""Pearson residuals of counts, as a step before a model."""
+"""Pearson residuals of counts, a preprocessing step."""
 
 from typing import Any, Literal, Self
 
@@ -16,7 +16,7 @@ from appca.models.rows import ShiftedSparse, is_sparse, refuse_stored, sparse_ro
 class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Pearson residuals: deviations of counts from expected counts, in standard deviations.
 
-    (x - mu) / sqrt(mu + mu^2 / theta), clipped to -clip and clip, where mu is the sum of the row
+    (x - mu) / sqrt(mu + mu^2 / theta), clipped to [-clip, clip], where mu is the sum of the row
     times the share of the feature in all counts. These are the residuals of
     `scanpy.experimental.pp.normalize_pearson_residuals`, whose defaults are theta=100 and
     clip="sqrt".
@@ -75,7 +75,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         X = self._checked(X, reset=True)
         totals = np.ones(X.shape[0]) @ X if is_sparse(X) else X.sum(axis=0, dtype=np.float64)
         if not totals.any():
-            msg = "X must hold counts above 0, but all are 0: check how the data were read."
+            msg = "X must contain counts above 0, but all are 0: check how the data were read."
             raise ValueError(msg)
         self.proportions_ = totals / totals.sum()
         self.clip_ = float(np.sqrt(X.shape[0]) if self.clip == "sqrt" else self.clip)
@@ -111,8 +111,8 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         least = X.min() if X.shape[0] else 0.0
         if least < 0:
             msg = (
-                "Negative values in data: X must hold counts of at least 0; got "
-                f"{least:g}: pass what was counted."
+                "Negative values in data: X must contain counts of at least 0; got "
+                f"{least:g}: pass the original counts."
             )
             raise ValueError(msg)
         return X

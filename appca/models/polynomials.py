@@ -4,17 +4,17 @@ Subsets of exactly L components under weights exp(a), or of any size l with prob
 
     p(y) / p(y | no component) = e_L(exp a) / C(K, L)    or    sum_l rho_l e_l(exp a) / C(K, l)
 
-For few components, a small L, or any size, a table relative to the L-th largest logit c (0 for any
-size) gives the sums. A component above c counts 1 if inside and exp(c - a) if not, others count
-exp(a - c) and 1 (docs/mathematics.md, 1.1e). Callers keep probabilities of sizes above a minimum.
+For few components, a small L, or any size, sums come from a table relative to the L-th largest
+logit c (0 for any size). A component above c has the factor 1 if it is in the subset, else
+exp(c - a); others have exp(a - c) and 1 (docs/mathematics.md, 1.1e). No size has probability zero.
 
-Otherwise, a discrete Fourier transform of M points does, in O(K) per row (1.1f, 1.1g): with B_k ~
-Bernoulli(p_k), p_k = 1 / (1 + exp(-a_k - t)), at the tilt t where their mean sum is about L,
+Otherwise, sums come from a discrete Fourier transform of M points, in O(K) per row (1.1f, 1.1g).
+With B_k ~ Bernoulli(p_k), p_k = 1 / (1 + exp(-a_k - t)), and a tilt t with sum_k p_k near L,
 
     e_L(exp a) = exp(-t L) prod_k (1 + exp(a_k + t)) P(B_1 + ... + B_K = L),
     r_k = p_k / P 1/M sum_m prod_{j != k} (1 - p_j + p_j exp(i theta_m)) exp(-i (L - 1) theta_m).
 
-Errors are a few roundings of 1. A subset is drawn as B given that its sum is L, by rejection.
+Errors are a few roundings of 1. Subsets are drawn by rejection, as B given that its sum is L.
 """
 
 import math
@@ -32,13 +32,13 @@ from appca.models.settings import LARGEST_FOR_COLUMNS
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-TABLE_FLOATS, LEAST_ROWS = 2**18, 64  # size of a block's tables, to fit the cache; minimum of rows
-MOST_ENTRIES = 256  # maximum size of a row's table that costs less than Fourier points
+TABLE_FLOATS, LEAST_ROWS = 2**18, 64  # maximum size of a block's tables (cache), minimum rows
+MOST_ENTRIES = 256  # maximum size of a row's table; the transform is faster beyond it
 LEAST_WEIGHT = 1e-50  # products of smaller weights would be denormal, which is slow
 
 
 def inclusion(logits: ArrayLike, n_active: int, wanted: bool = True) -> tuple[Floats, Floats]:
-    """Return the log of the polynomial e_L(exp a) (N,) and inclusion (N, K) for logits (N, K).
+    """Return log e_L(exp a), (N,), and inclusion probabilities (N, K) for logits a (N, K).
 
     r_k = exp(a_k) e_{L-1}(exp a without k) / e_L(exp a), if `wanted`; each row sums to L.
     """
@@ -59,7 +59,7 @@ def inclusion(logits: ArrayLike, n_active: int, wanted: bool = True) -> tuple[Fl
 
 
 def draw(rng: Generator, logits: ArrayLike, sizes: int | Floats) -> Mask:
-    """Draw each row's subset (N, K), of L components or of sizes with priors `sizes` (K + 1,)."""
+    """Draw a subset per row, (N, K): of L components, or with probabilities of sizes (K + 1,)."""
     L = sizes if isinstance(sizes, int) else None if np.ndim(sizes) else int(np.asarray(sizes))
     a = _floats(logits)
     n, K = a.shape
@@ -111,7 +111,7 @@ class SubsetTable:
 
     def __init__(self, logits: Array, n_active: int | None = None, *, kept: bool = True) -> None:
         """Fill the table (K + 1, J + 1, n) of logits (n, K), relative to the L-th largest."""
-        a = np.array(logits.T, dtype=np.float64, order="C")  # operations run over rows
+        a = np.array(logits.T, dtype=np.float64, order="C")  # loops run over rows
         (K, n), J = a.shape, len(a) if n_active is None else n_active
         self.base = np.zeros(n)
         if n_active is not None:
@@ -134,12 +134,12 @@ class SubsetTable:
             sums[to, 1 : most + 1] += more[:most]
 
     def inclusion(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        """Log sum (n,), inclusion (n, K), and probabilities of sizes (n, J + 1), which count w."""
+        """Return log sums (n,), inclusion (n, K) and sizes (n, J + 1), given weights of sizes."""
         sums, (K, n) = self.sums, self.into.shape
         sizes = sums[K] * weights[:, None]
         total, J = sizes.sum(axis=0), len(weights) - 1
         after, r = np.repeat(weights[:, None], n, axis=1), np.empty((K, n))
-        for k in range(K - 1, -1, -1):  # after[j]: completions with j among the first k + 1
+        for k in range(K - 1, -1, -1):  # after[j]: completions if j of the first k + 1 are in
             most = min(k + 1, J)
             np.einsum("jn,jn->n", sums[k, :most], after[1 : most + 1], out=r[k])
             more = self.into[k] * after[1 : most + 1]
@@ -150,11 +150,11 @@ class SubsetTable:
         return self.base + np.log(total), r.T, (sizes / total).T
 
     def walk(self, size: NDArray[np.intp], uniforms: Floats) -> Mask:
-        """Draw members (n, K) of subsets of sizes (n,), starting at the last component."""
+        """Draw subsets (n, K) of given sizes (n,), from the last component to the first."""
         K, n = self.into.shape
         chosen, left, rows = np.zeros((n, K), dtype=bool), size, np.arange(n)
         for k in range(K - 1, -1, -1):
-            with_k = self.into[k] * self.sums[k, left - 1, rows]  # not read if none remain
+            with_k = self.into[k] * self.sums[k, left - 1, rows]  # unused if `left` is 0
             member = (left > 0) & (uniforms[:, k] * self.sums[k + 1, left, rows] < with_k)
             chosen[:, k] = member
             left = left - member
@@ -175,7 +175,7 @@ def log_counts(n_components: int) -> Floats:
 def over_supports(
     logits: Floats, sizes: int | Floats, wanted: bool = True
 ) -> tuple[Floats, Floats, Floats | None]:
-    """Log mean (N,) over supports, inclusion (N, K), and sizes (N, K + 1) if `sizes` has priors."""
+    """Return log means (N,) over supports, inclusion (N, K), and learned sizes (N, K + 1)."""
     n, K = logits.shape
     if isinstance(sizes, int):
         log_e, r = inclusion(logits, sizes, wanted)
@@ -211,11 +211,11 @@ def log_weight(logits: Floats, chosen: Mask, sizes: int | Floats) -> Floats:
     return np.asarray(weight + (np.log(sizes) - log_counts(K))[chosen.sum(axis=1)])
 
 
-FARTHEST = 115.0  # distance in nats from the L-th largest logit at which inclusion is certain
+FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certain
 MOST_STEPS = 60
 ROUNDING = 37.0  # exp(-37) is below the rounding of 1
 AT_ONCE = 512  # number of factors >= 1/2 whose product does not underflow
-LANES, MOST_NUMBERS = 64, 2**15  # number of rows side by side, and of their logits
+LANES, MOST_NUMBERS = 64, 2**15  # rows side by side, and maximum number of logits
 
 
 def by_points(a: Array, n_active: int, wanted: bool = True) -> tuple[Array, Array]:
@@ -258,7 +258,7 @@ def _rejected(rng: Generator, a: Array, n_active: int) -> Mask:
 
 
 def _tilted(a: Array, n_active: int) -> Iterator[tuple[Any, ...]]:
-    """Yield slice, L-th logits, p, tilt, variance and scratch of tiles of rows with mean size L."""
+    """Yield, per tile of rows, its slice, L-th logits, p, tilts, variances and scratch space."""
     from appca.models.set_kernels import tilted
 
     n, K = a.shape
@@ -291,10 +291,10 @@ def _tilted(a: Array, n_active: int) -> Iterator[tuple[Any, ...]]:
 
 
 def points(variance: Array, n_components: int, n_active: int) -> tuple[Array, Array, Array]:
-    """Choose the number M of points (w,) of each row, and the angles (m, w) its product needs.
+    """Return the number M of points (w,) for each row, and their angles (m, w).
 
-    Bernstein's inequality bounds aliased probabilities, exp(-V (1 - cos theta)) the product. M is
-    odd, so that no factor vanishes at -1; angles are positive, because conjugate ones add the same.
+    Bernstein's inequality bounds the aliased probabilities, and exp(-V (1 - cos theta)) bounds the
+    product. M is odd, so that no factor vanishes at -1; conjugate angles are omitted.
     """
     V = np.nan_to_num(variance)
     reach = ROUNDING / 3.0 + np.sqrt((ROUNDING / 3.0) ** 2 + 2.0 * ROUNDING * V)

@@ -1,4 +1,4 @@
-"""Posterior of rows: queries, their results, and the fitted attributes of a state.
+"""The posterior of rows, which answers queries, and the fitted attributes of a state.
 
 Loadings are (d, K) in kernels and (K, d) in `components_`; they are transposed here.
 """
@@ -66,7 +66,7 @@ class RowEstimate(NamedTuple):
 
 
 class Posterior:
-    """Posterior of supports and scores of rows X (n, D); defaults are parts of `description`."""
+    """Posterior of supports and scores of rows X (n, D); methods default to `description`."""
 
     description: Callable[[Array], Description]
     expected: Callable[[Array], Array]  # X -> E[x * z | y], (n, K), over all supports
@@ -107,12 +107,12 @@ class PosteriorOfDraw(Posterior):
     noise: Any  # variance, or variances of the features (D,)
     latent: Array  # (K,)
 
-    # terms of a sum over supports, which determine the cost of a draw
+    # number of supports in a sum, which determines the cost of a draw
     n_supports: ClassVar[Any] = 1.0
-    at: ClassVar[Any]  # (a draw of `QueryDraws`, stream of random numbers) -> posterior given it
-    log_joint: ClassVar[Any]  # (X, Z (n, K)) -> log p(y, z) (n,) of rows with these supports
-    drawn_scores: ClassVar[Any]  # (rng, X) -> x * z (n, K) of a drawn support
-    most_included: ClassVar[Any]  # inclusion (n, K) -> likely components (n, K) bool
+    at: ClassVar[Any]  # (a draw of `QueryDraws`, random stream) -> posterior given the draw
+    log_joint: ClassVar[Any]  # (X, Z (n, K)) -> log p(y, z) (n,)
+    drawn_scores: ClassVar[Any]  # (rng, X) -> a draw of x * z (n, K)
+    most_included: ClassVar[Any]  # inclusion (n, K) -> components (n, K) bool
     sample: ClassVar[Any]  # (rng, n) -> rows (n, D) and the components (n, K) bool that they use
 
     def rows_with(self, rng: Generator, Z: Array, root: Any = 1.0) -> Array:
@@ -176,7 +176,7 @@ class SubspacePosterior(PosteriorOfDraw):
 
     @property
     def shrinkage(self) -> Array:
-        """Posterior mean of x divided by the projection, (K,)."""
+        """Ratio (K,) of the posterior mean of x to the projection."""
         return em.posterior(1.0 if self.by_feature else self.noise, self.latent)[0]
 
     def _columns(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Array]:
@@ -197,7 +197,7 @@ class SubspacePosterior(PosteriorOfDraw):
         return np.concatenate([squared_lengths(T * scale) for _, T in tiles(B, None)])
 
     def _squares_needed(self, B: Array, P: Array) -> Array:
-        """Squared lengths (n,), or zeros if scales are not learned: then supports ignore them."""
+        """Squared lengths (n,), or zeros without row scales, as supports do not depend on them."""
         return np.zeros(len(P)) if self.row_scales is None else self._squares(B)
 
     def _posterior(self, B: Array, P: Array) -> em.RowPosterior:
@@ -312,7 +312,7 @@ def posterior_of(model: Any) -> SubspacePosterior:
 def publish_subspace(
     model: Any, rows: Any, state: Any, n_active: int, second: Any = None, same_order: bool = False
 ) -> Array:
-    """Set the fitted attributes; return the order of components: by E[(x z)^2], or unchanged."""
+    """Set the fitted attributes; return the order of components, by E[(x z)^2] or unchanged."""
     K, m, by_row = len(state.latent), state.displacement, len(state.weights) > 1
     model.n_active_ = n_active if state.sizes is None else K
     model.mean_ = (m + (0.0 if rows.origin is None else rows.origin)).astype(rows.dtype)
@@ -359,7 +359,7 @@ def publish_subspace(
 
 
 def state_of(fitted: SubspacePosterior, rows: Observations, settings: EMSettings) -> SubspaceState:
-    """Return a fit of the same variant and K as a state of EM on these rows."""
+    """Convert a fit of the same variant and K to a state of EM on these rows."""
     (K, D), model, s = fitted.components.shape, fitted.row_model, fitted.feature_scale
     offset = np.zeros(D)
     if settings.learn_mean and rows.origin is not None:
@@ -372,8 +372,8 @@ def state_of(fitted: SubspacePosterior, rows: Observations, settings: EMSettings
 
 
 DRAW_SEEDS = 2**32  # offset between the seeds of successive draws
-CHEAPER = 8.0  # factor by which a support costs less when all are enumerated
-FEWER_PATHS = 4  # factor by which queries use fewer importance paths per draw
+CHEAPER = 8.0  # relative speed per support when all are enumerated
+FEWER_PATHS = 4  # reduction of importance paths per draw
 
 
 @dataclass(eq=False)
@@ -470,7 +470,7 @@ class SupportPosterior(PosteriorOfDraw):
 def publish(
     model: Any, rows: Any, state: Any, second: Array, weights: Any = None, same_order: bool = False
 ) -> Array:
-    """Set the attributes that need no rows, given means (K,) of E[(x z)^2]; return the order."""
+    """Set the attributes that need no rows, and return the order by means (K,) of E[(x z)^2]."""
     power = second * np.square(state.W).sum(axis=0)
     order = np.arange(len(power)) if same_order else np.argsort(-power, kind="stable")
     W = state.W if same_order else upright(state.W[:, order])
@@ -487,7 +487,7 @@ def publish(
 def publish_factors(
     model: Any, rows: Rows, state: Any, second: Array, members: Any = None, **how: Any
 ) -> Array:
-    """Publish with the scale of scores, given supports `members` (N, L) or the best supports."""
+    """Publish, with scales of scores given supports `members` (N, L) or the best supports."""
     order = publish(model, rows, state, second, **how)
     seen = model._posterior().supports_of(rows.X)
     Z = seen.best()[0] if members is None else supports.indicators(members, len(order))[:, order]

@@ -11,7 +11,7 @@ TOL = SubspaceModel.tol
 
 @dataclass(eq=False, repr=False)
 class PPCA(SubspaceModel):
-    """Probabilistic PCA, y = W x + mu + e, in which every row uses every component.
+    """Probabilistic PCA, y = W x + mu + e: every row uses every component.
 
     The likelihood is maximized in closed form or, with missing entries (NaN), by exact EM. The
     noise variance is the mean of all D - q discarded eigenvalues, including zeros if N < D;
@@ -24,7 +24,7 @@ class PPCA(SubspaceModel):
     whiten : bool
         Divide scores by their root mean square over the training rows.
     random_state : int, Generator, RandomState or None
-        Seed of `sample`, and of an iterative eigensolver's start above 3,000 rows and features.
+        Seed of `sample`, and of the iterative eigensolver above 3,000 rows and features.
     callback : callable or None
         Called with a `Progress` in each iteration. StopIteration ends the fit and keeps its state;
         any other exception leaves the estimator unchanged.
@@ -41,7 +41,7 @@ class PPCA(SubspaceModel):
     scale_ : (K,) root mean square of the training scores.
     log_likelihoods_ : (1,) total log-likelihood of the training rows, in nats; with missing
         entries, (n_iter_,) that of the observed entries after each iteration.
-    n_iter_, stop_reason_ : 1 and "closed form"; with missing entries, those of EM.
+    n_iter_, stop_reason_ : 1 and "closed form"; with missing entries, as in EM.
 
     Examples
     --------

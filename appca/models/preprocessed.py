@@ -18,7 +18,7 @@ from appca.models.rows import is_sparse, refuse_stored, sparse_rows
 
 
 def _asked(inner: Any) -> Any:
-    """Return a query about rows in units of the data, available if the model has it."""
+    """Convert a model's query to one of rows in units of the data."""
     name = inner.__name__
 
     def query(self: "Preprocessed", X: Any, *more: Any, **how: Any) -> Any:
@@ -29,18 +29,18 @@ def _asked(inner: Any) -> Any:
 
 
 class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A model of `appca` that first prepares, divides, centres, scales or reduces its rows.
+    """A model of `appca` with preprocessing of its rows.
 
     `appca.load_model` returns it for files of the command line and the app. Input and output rows
-    are in units of the data. Log-likelihoods and errors are those of the preprocessed rows, as the
-    command line and the app show them.
+    are in units of the data. Log-likelihoods and errors are those of the preprocessed rows, as in
+    the command line and the app.
 
     Parameters
     ----------
     estimator : one of the classes of `appca`
-        `fit` fits a clone of it.
+        `fit` fits a clone.
     preprocessing : appca.data.preprocessing.Preprocessing
-        Steps applied to the rows first.
+        Steps applied to the rows before the fit.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         some = missing is not None and missing.any()
         self.preprocessing_ = self.preprocessing.fit(X, missing=missing if some else None)
         self.estimator_ = clone(self.estimator).fit(self._transformed(X))
-        for name in ("config", "info"):  # left by the file of an earlier fit
+        for name in ("config", "info"):  # of an earlier fit, loaded from a file
             self.__dict__.pop(name, None)
         return self
 
@@ -94,7 +94,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return rows (N, D) preprocessed like those of the fit, (N, D')."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        # Draws about a row depend on its last bits, which must not depend on the other rows.
+        # Estimates for a row depend on its last bits, which must not depend on the other rows.
         steady = self.estimator_._estimates and self.preprocessing_.reduces
         return self._transformed(X, *([times] if steady else []))
 

@@ -1,7 +1,7 @@
-"""Products of rows with a few columns, in float64 or compiled, or with the same bits for each row.
+"""Products of rows with a few columns.
 
-A chain computes its residual as a difference of float64 sums, tile by tile. The bits of a row
-depend only on this row (`numeric_kernels`), because importance sampling depends on every bit.
+For chains, sums are float64, because residuals are their differences. For importance sampling, the
+bits of a row's products depend on this row only (`numeric_kernels`).
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ import numpy as np
 from appca.models.numerics import Array, zeros
 from appca.models.rows import Block, Rows, added, dense, narrowed, tile_rows, tiles
 
-TILE_BYTES, MOST_COLUMNS = 2**19, 1024  # tiles of 1 MB and more are slower by a third
+TILE_BYTES, MOST_COLUMNS = 2**19, 1024  # tiles of 1 MB are a third slower
 
 
 class ChainData(NamedTuple):
@@ -23,7 +23,7 @@ class ChainData(NamedTuple):
     rows: Rows
     total: Array  # (D,)
     squares: float  # sum of squares of all entries
-    mass: float  # number of rows, each counted by its weight
+    mass: float  # sum of the weights of rows
     each: Array  # (N,) |y_n|^2
     grid: Array | None = None  # (J,) possible scales of rows, if scales or sizes are learned
 
@@ -38,7 +38,7 @@ class ChainData(NamedTuple):
 
 
 def data_of(rows: Rows, grid: Array | None = None) -> ChainData:
-    """Sum the rows once; unless the origin is near their mean, sums lose digits."""
+    """Compute the sums of rows, whose origin should be near their mean to keep all digits."""
 
     def summed(block: Block) -> tuple[Array, Array]:
         sums, squares = np.zeros(rows.d), np.zeros(len(block.X))
@@ -78,7 +78,7 @@ def products(rows: Rows, S: Array) -> Array:
 
 
 def _precise(rows: Rows) -> Rows:
-    """Rows from whose tiles the origin is subtracted in float64."""
+    """Return rows whose tiles are centred in float64."""
     origin = None if rows.origin is None else rows.origin.astype(np.float64)
     return rows._replace(origin=origin, careful=False)
 
@@ -100,7 +100,7 @@ def _tiles(block: Block, most_columns: int = MOST_COLUMNS) -> Iterator[tuple[sli
             yield part, columns, B
 
 
-KERNEL: tuple[Literal["C"], Literal["W"]] = ("C", "W")  # kernels are compiled for such arrays
+KERNEL: tuple[Literal["C"], Literal["W"]] = ("C", "W")  # flags of arrays for kernels
 
 
 class Projections(NamedTuple):
@@ -165,7 +165,7 @@ class ThinProducts:
         self._room = np.empty((0 if scale is None or self._kernels else size, d), X.dtype)
 
     def tiles(self, X: Array, centre: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield a few rows about a centre (d,) at a time, and their weighted squares (n,)."""
+        """Yield tiles of rows minus a centre (d,), and their weighted squares (n,)."""
         if self._kernels is None or self._squared is None:
             for part, B in tiles(X, centre):
                 if self._squared is None:
@@ -177,7 +177,7 @@ class ThinProducts:
         place, squares = zeros((size, X.shape[1]), X.dtype), np.empty(size, X.dtype)
         for start in range(0, len(X), size):
             rows = np.ascontiguousarray(dense(X[start : start + size])).view()
-            rows.flags.writeable = False  # one kernel serves both
+            rows.flags.writeable = False  # avoids a second kernel
             self._kernels.centre(rows, centre, self._squared, place, squares)
             yield slice(start, start + len(rows)), place[: len(rows)], squares[: len(rows)]
 

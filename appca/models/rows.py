@@ -1,4 +1,4 @@
-"""Rows relative to an origin, in memory, visited in blocks."""
+"""Rows in memory, relative to an origin, processed in blocks."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from appca.models.numerics import Array
 from appca.models.threads import in_order
 
-DENSE_PRODUCTS = 0.1  # filled fraction from which dense blocks make X'X cheaper, as measured
+DENSE_PRODUCTS = 0.1  # above this filled fraction, dense blocks make X'X faster
 DENSE_ROWS, DENSE_COLUMNS = 1024, 512  # size of a dense block
-CANCELLED = 1e-6  # ratio of a squared length to its minuend at which six digits are lost
-NEGLIGIBLE = 1e-30  # share of the largest number that is below rounding, and perhaps subnormal
+CANCELLED = 1e-6  # relative size of a difference at which six digits are lost
+NEGLIGIBLE = 1e-30  # relative to the largest number; smaller ones may be subnormal
 
 
 def narrowed(S: Array, dtype: Any) -> Array:
-    """Return S in the dtype of its rows, without negligible numbers, whose products are slow."""
+    """Convert S to `dtype`; negligible numbers become 0, because subnormal products are slow."""
     dtype = np.dtype(dtype)
     if dtype.itemsize >= S.itemsize:
         return S.astype(dtype, copy=False)
@@ -32,20 +32,20 @@ def narrowed(S: Array, dtype: Any) -> Array:
 
 
 def least_kept(largest: float, dtype: Any) -> float:
-    """Return the size below which numbers count as 0 in products of this dtype; 0 in float64."""
+    """Return the size below which numbers become 0 in products of this dtype; 0 for float64."""
     if dtype == np.float64:
         return 0.0
     return max(NEGLIGIBLE * largest, float(np.finfo(dtype).tiny))
 
 
 class ShiftedSparse:
-    """Sparse rows x_n minus rows of low rank, x_n - left_n right, such as centred rows.
+    """Sparse rows minus a matrix of low rank, x_n - left_n right, such as centred rows.
 
     EM uses rows only in products and squared lengths, computed in float64 from both parts.
     """
 
     ndim = 2
-    __array_priority__ = 1000.0  # this class computes products of arrays with these rows
+    __array_priority__ = 1000.0  # so that array @ rows calls this class
 
     def __init__(self, values: Any, left: Array | None = None, right: Array | None = None) -> None:
         self.values, self.shape = values, (int(values.shape[0]), int(values.shape[1]))
@@ -55,10 +55,10 @@ class ShiftedSparse:
         self.right = np.empty((0, values.shape[1])) if right is None else right
 
     def __array__(self, *_dtype: Any, **_copy: Any) -> Array:
-        """Refuse to become dense by accident."""
+        """Raise TypeError, because rows must not become dense by accident."""
         msg = (
-            "These rows stay sparse, less a matrix of low rank, for the models of appca alone: "
-            "call toarray() for anything else."
+            "These rows are a sparse matrix minus one of low rank, which only models of appca "
+            "accept: call toarray() for an array."
         )
         raise TypeError(msg)
 
@@ -146,7 +146,7 @@ class ShiftedSparse:
     def gram(self) -> Array:
         """Inner products (N, N) of the rows, float64."""
         X, left, right = self._wide, self.left, self.right
-        if self.filled > DENSE_PRODUCTS:  # and differences of products would cancel
+        if self.filled > DENSE_PRODUCTS:  # sparse products would cancel
             G = np.zeros((len(self),) * 2)
             for start in range(0, self.shape[1], DENSE_COLUMNS):
                 part = slice(start, start + DENSE_COLUMNS)
@@ -162,7 +162,7 @@ class ShiftedSparse:
 
 
 def sparse_rows(X: Any) -> ShiftedSparse:
-    """Take a sparse matrix of floats of any format, unchanged; ValueError unless all are finite."""
+    """Wrap a sparse matrix of floats in any format; ValueError unless all values are finite."""
     if isinstance(X, ShiftedSparse):
         return X
     csr = scipy.sparse.csr_array(X)  # shares memory with X if possible
@@ -179,14 +179,14 @@ def refuse_stored(values: Array) -> None:
     if bad:
         msg = (
             f"Sparse X must be finite, but {bad} of its {len(values)} stored values are NaN or "
-            "inf: fill them in or leave out those rows, or, if NaN marks missing entries, pass "
+            "inf: fill them or drop those rows or, if NaN marks missing entries, pass "
             "X.toarray()."
         )
         raise ValueError(msg)
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse matrix of SciPy, perhaps minus a matrix of low rank."""
+    """Whether X is a sparse matrix of SciPy or `ShiftedSparse`."""
     return isinstance(X, ShiftedSparse) or bool(scipy.sparse.issparse(X))
 
 
@@ -199,7 +199,7 @@ def dense(X: Any) -> Array:
 def stored_width(X: Any) -> int:
     """Return the length of a dense row that takes as much memory as a row of X."""
     if isinstance(X, ShiftedSparse):
-        return 1 + int(2 * X.filled * X.shape[1])  # each with its column
+        return 1 + int(2 * X.filled * X.shape[1])  # values and their columns
     return int(X.shape[1])
 
 
@@ -212,23 +212,23 @@ def squared_lengths(X: Any) -> Array:
 
 R = TypeVar("R")
 
-# Blocks do not depend on the number of cores, so neither do the bits of a sum over them.
+# Blocks, and so the bits of a sum over blocks, do not depend on the number of cores.
 BLOCK_BYTES = 2**24
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
 CACHE_BYTES = 2**20  # size of a tile of rows
-SUMMED_ROWS = 32  # number of rows summed in their own dtype
-MIN_SHARED_ROWS = 4096  # minimum number of rows that is worth a second thread
-MIN_SHARED_BYTES = 2**21  # minimum size of a block, which takes as long as a thread takes to wake
-# Maximum length of the origin, relative to that of a typical centred row, at which its products are
-# subtracted instead of itself; this saves a copy and costs at most one more decimal digit.
+SUMMED_ROWS = 32  # number of rows summed in the dtype of the data
+MIN_SHARED_ROWS = 4096  # minimum number of rows for a second thread
+MIN_SHARED_BYTES = 2**21  # minimum size of a block; a thread takes as long to wake
+# Up to this length of the origin, relative to a typical centred row, its products are subtracted
+# from products of rows. This saves a copy of the rows and loses at most one more decimal digit.
 NEAR = 10.0
 
 
 class Rows(NamedTuple):
     """N observations y_n, stored relative to an origin; a sparse X is a `ShiftedSparse`."""
 
-    X: Array  # (N, d) the data themselves, or their coordinates in d orthonormal directions
-    origin: Array | None  # (d,) subtracted on the fly; None if it is already subtracted from X
+    X: Array  # (N, d) the data, or their coordinates in d orthonormal directions
+    origin: Array | None  # (d,) still to be subtracted; None if X is centred
     squares: Array  # (N,) float64, |y_n - origin|^2 over all D features
     n_features: int  # D, at least d
     careful: bool = False  # whether to subtract the origin before products, not after
@@ -287,7 +287,7 @@ class Rows(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some rows; products with them are products with the rows minus the origin."""
+    """Some rows; its products are those of the rows minus the origin."""
 
     part: slice
     X: Array  # (n, d)
@@ -309,7 +309,7 @@ class Block(NamedTuple):
 
     def transposed_times(self, S: Array) -> Array:
         """Sum of (y - origin) s', (d, K), in float64."""
-        # Computed in the other order, as X'S, it is a third slower.
+        # X'S takes a third longer.
         A: Array = (narrowed(S.T, self.X.dtype) @ self.X).T.astype(np.float64)
         return A if self.origin is None else A - np.outer(self.origin, S.sum(axis=0))
 
@@ -329,7 +329,7 @@ def added(a: R | None, b: R) -> R:
 
 
 def centre_of(X: Array, weights: Array | None = None) -> Array:
-    """Mean row (d,) in the dtype of X; sums about the first row keep constant columns constant."""
+    """Mean row (d,) in the dtype of X, summed about the first row to be exact if rows are equal."""
     mean: Array
     if isinstance(X, ShiftedSparse):
         return (X.sums(weights) / (len(X) if weights is None else weights.sum())).astype(X.dtype)
@@ -348,7 +348,7 @@ def centre_of(X: Array, weights: Array | None = None) -> Array:
 
 
 def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
-    """Yield a few rows minus an origin at a time, overwriting the previous rows."""
+    """Yield tiles of rows minus an origin; each overwrites the last."""
     size = tile_rows(X)
     place = np.empty((0 if origin is None else size, X.shape[1]), X.dtype)
     for start in range(0, len(X), size):
@@ -374,7 +374,7 @@ def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
 
 
 def block_parts(X: Any, itemsize: int) -> list[slice]:
-    """Split rows into blocks, an even number of them if a second core pays off."""
+    """Split rows into blocks, an even number if a second core is worthwhile."""
     n, most = len(X), BLOCK_BYTES // (stored_width(X) * itemsize)
     count = -(-n // min(max(most, MIN_BLOCK_ROWS), MAX_BLOCK_ROWS))
     count += count % 2 if n >= 2 * MIN_SHARED_ROWS else 0
@@ -382,13 +382,13 @@ def block_parts(X: Any, itemsize: int) -> list[slice]:
 
 
 def is_far(origin: Array | None, mean_square: float) -> bool:
-    """Whether an origin must be subtracted before products, so that no digits are lost."""
+    """Whether an origin must be subtracted before products, to keep all digits."""
     far = origin is not None and np.sum(np.square(origin, dtype=np.float64)) > NEAR**2 * mean_square
     return bool(far)
 
 
 def about(X: Array, origin: Array | None, weights: Array | None = None) -> Rows:
-    """Return X (N, D) relative to an origin without a copy; one pass computes squared norms."""
+    """Return X (N, D) relative to an origin, without a copy; computes squared norms."""
     rows = Rows(X, origin, np.empty(0), X.shape[1], weights=weights)
     squares = np.concatenate(list(rows.over(_squares)))
     rows = rows._replace(squares=squares)
@@ -424,7 +424,7 @@ class Parts:
 
     @property
     def n_features(self) -> int:
-        """Number D of features: the rows are not in other coordinates."""
+        """Number D of features."""
         return self.d
 
     over: ClassVar[Any]  # work -> an iterator of work(block), for blocks of all rows in order
@@ -468,7 +468,7 @@ def outer_sum(rows: Observations, S: Array) -> Array:
 
 
 def is_incomplete(X: Any) -> bool:
-    """Whether an entry is missing; makes no temporary arrays if none is."""
+    """Whether an entry is missing; allocates nothing if none is."""
     if is_sparse(X):  # sparse rows with NaN are refused
         return False
     with np.errstate(over="ignore", invalid="ignore"):

@@ -26,50 +26,51 @@ from appca.models.settings import OVERDISPERSED
 from appca.models.stiefel import principal
 from appca.models.threads import single_threaded_blas
 
-ACTIVE = 0.5  # minimum of scores that start as active, in root mean squares of their column
+ACTIVE = 0.5  # minimum of scores that start as active, relative to their column's root mean square
 LEAST_NOISE = 0.01  # minimum share of the mean feature variance, if W spans the data
 
 SHARED = {  # paragraphs in the documentation of several models, by their marks
     "sparse": """init : {"ica", "pca", "random"}
         Where chains start: independent components, principal components, or a random rotation of
-        those. Only "ica" leads to the true columns when there is little noise.
+        principal components. If there is little noise, only "ica" leads to the true columns.
     n_paths : int
         Importance paths per row for `score_samples` and `inclusion_probabilities` with more than 16
-        factors; the error falls with its root.
+        factors; the error decreases as 1 / sqrt(n_paths).
     chain_starts : {"overdispersed", "init"}
-        Chains after the first start from their own random rotations of the principal components,
-        so that agreement shows that they found one posterior; or like the first.
+        With "overdispersed", all chains but the first start from random rotations of the principal
+        components, so if they agree, they have found the same posterior. With "init", all start
+        like the first.
     loading_shape, loading_scale : float
-        The prior of sigma2_W, as that of sigma2.""",
+        The prior of sigma2_W, of the same form as that of sigma2.""",
     "common": """alpha : "infer" or float
-        Mass parameter of the prior of Z: alpha H_N components are expected of the Indian buffet
-        process. "infer" learns it.
+        Mass parameter of the prior of Z; the Indian buffet process has alpha H_N components on
+        average. "infer" learns it.
     mean : {"learned", "sample", "zero"}
-        The mean drawn with the rest, fixed at the sample mean, or at zero.
+        The mean as a parameter, fixed at the sample mean, or at zero.
     n_chains, burn_in, n_draws, thin : int
-        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
+        Numbers of chains, discarded sweeps, draws per chain, and sweeps per draw.
     noise_shape, noise_scale : float
         The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
         features and density proportional to s^(-shape - 1) exp(-scale v / s).
     alpha_shape, alpha_rate : float
-        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
-        `alpha` is "infer".
+        For alpha="infer": the prior alpha ~ Gamma(alpha_shape, alpha_rate), whose mean is
+        alpha_shape / alpha_rate.
     random_state : int, Generator, RandomState or None
-        For starts, draws and `sample`.
+        Seed of starts, draws and `sample`.
     verbose : bool or int
         Print a line for each iteration.
     callback : callable or None
-        Called with a `Progress` once a sweep of all chains. StopIteration ends the fit and keeps
-        its draws; any other exception propagates and leaves the estimator as it was.
+        Called with a `Progress` after each sweep of all chains. StopIteration ends the fit and
+        keeps its draws; any other exception propagates and leaves the estimator unchanged.
     whiten : bool
-        Divide scores by their root mean square when active.
+        Divide scores by their root mean square over the rows that use the component.
 
     Attributes
     ----------
-    components_ : (K, D) columns of W used in the published draw, by explained variance, largest
-        entry positive; orthonormal in nonparametric PPCA, else of any lengths and angles. The draw
-        has the largest posterior density; in sparse factor analysis, of those with the most
-        frequent number of factors.
+    components_ : (K, D) columns of W that rows use in the published draw, sorted by explained
+        variance, with the largest entry positive; orthonormal in nonparametric PPCA, else of any
+        lengths and angles. The published draw has the largest posterior density; in sparse factor
+        analysis, among the draws with the most frequent number of factors.
     n_components_ : int, K.
     n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
     weights_ : (K,) probability that a new row uses a component.
@@ -173,7 +174,7 @@ class FreeModel(Queries):
 
     @property
     def n_components_in_use_(self) -> int:
-        """The most frequent number, over draws, of components that at least 5% of rows use."""
+        """The number of components that at least 5% of rows use, in most draws."""
         return int(np.bincount(self._numbers(IN_USE).ravel()).argmax())
 
     def n_components_band(self, level: float = 0.9, share: float = 0.0) -> tuple[int, int]:
@@ -197,7 +198,7 @@ class SparseFA(FreeModel):
     loading_scale: float = 0.01
 
     def _first(self, rng: Generator, rows: Rows, far: bool) -> GibbsState:
-        """Start from `init`, with large scores as active and further directions as unused."""
+        """Start from `init`; large scores are active, and further directions unused."""
         (N, D), K = rows.X.shape, self.max_components
         q = min(K, N - 1, D)
         begin = NAMED["random rotation" if far or self.init == "random" else self.init]
@@ -218,9 +219,9 @@ class FiniteSparseFA(SparseFA):
     """Finite sparse factor analysis (fsFA), by Gibbs sampling.
 
     y_n = W (x_n * z_n) + mu + e_n with w_dk ~ N(0, sigma2_W), x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I),
-    z_nk ~ Bernoulli(pi_k) and pi_k ~ Beta(alpha / K, 1), with K = `max_components`. All x of a row
-    are integrated out of every draw of z, and so is pi. Section 2 of A. Farooq, Y. P. Raykov,
-    P. Raykov, M. A. Little, arXiv 2006.12369.
+    z_nk ~ Bernoulli(pi_k) and pi_k ~ Beta(alpha / K, 1), with K = `max_components`. z is drawn with
+    pi and all x of its row integrated out. Section 2 of A. Farooq, Y. P. Raykov, P. Raykov,
+    M. A. Little, arXiv 2006.12369.
 
     Parameters
     ----------
@@ -241,9 +242,9 @@ class InfiniteSparseFA(SparseFA):
     """Infinite sparse factor analysis (isFA), by Gibbs sampling.
 
     y_n = W (x_n * z_n) + mu + e_n with w_dk ~ N(0, sigma2_W), x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
-    and Z from the Indian buffet process. All x of a row are integrated out of every draw of z and
-    of the births and deaths of the row's own factors. D. Knowles, Z. Ghahramani, Nonparametric
-    Bayesian sparse factor models, Annals of Applied Statistics 5 (2011); section 2 of A. Farooq,
+    and Z from the Indian buffet process. z is drawn, and factors of a single row are created and
+    deleted, with all x of the row integrated out. D. Knowles, Z. Ghahramani, Nonparametric Bayesian
+    sparse factor models, Annals of Applied Statistics 5 (2011); section 2 of A. Farooq,
     Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369.
 
     Parameters
@@ -265,22 +266,22 @@ class NonparametricPPCA(FreeModel):
     """Nonparametric probabilistic PCA, by Gibbs sampling.
 
     y_n = W (x_n * z_n) + mu + e_n with orthonormal columns, x_nk ~ N(0, tau2), e_n ~ N(0, sigma2 I)
-    and Z from the Indian buffet process conditioned on at most `max_components` columns. X is
-    integrated out of every draw of Z, and the whole row is drawn at once. The first chain starts
-    from the principal directions, each other one from its own random rotation of them. Section
-    4.1.1 of A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, names the model;
-    its algorithm 2 does not sample from it.
+    and Z from the Indian buffet process conditioned on at most `max_components` columns. Z is
+    drawn with X integrated out, a whole row at once. The first chain starts from the principal
+    directions, each other chain from a random rotation of them. The model is described in section
+    4.1.1 of A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, but algorithm 2
+    of that paper does not sample from it.
 
     Parameters
     ----------
     max_components : int
-        Maximum number of components; D and N - 1 are further limits.
+        Maximum number of components, which is also at most D and N - 1.
     prior : {"ibp", "beta-bernoulli"}
         The Indian buffet process, or pi_k ~ Beta(alpha / max_components, 1) for each column.
     latent_variance : "shared" or float
         tau2 of all components, learned, or fixed in squared data units.
     latent_shape, latent_scale : float
-        The prior of tau2, like that of sigma2, unless `latent_variance` fixes it.
+        The prior of tau2, of the same form as that of sigma2, unless `latent_variance` fixes it.
     [common]
     """
 
@@ -296,7 +297,7 @@ class NonparametricPPCA(FreeModel):
     latent_scale: float = 0.01
 
     def _first(self, rng: Generator, rows: Rows, far: bool) -> GibbsState:
-        """Start from PPCA, using columns where they pay off, or from a random rotation of it."""
+        """Start from PPCA or its random rotation, with columns active where they gain."""
         K = min(self.max_components, rows.n - 1, rows.n_features)
         lead = principal(rng, rows, K)
         variance = float(rows.squares.mean()) / rows.n_features

@@ -135,7 +135,7 @@ def leave_shared(d: int, k: int, how: Any, at: tuple[Any, ...]) -> None:
 def walk_shared(  # noqa: C901 - loops, one after the other
     steps: Any, how: Any, forms: tuple[Any, ...], rows: tuple[Any, ...]
 ) -> None:
-    """Walk as `walk` does for rows that share M, whose derivatives are summed over rows.
+    """Like `walk`, but rows share M, and derivatives by M are summed over rows.
 
     forms: S (J, K, K), upper triangle of M per depth; T, gradient; logs (J,), log products of
     pivots plus costs (K,), half of which log weights lose. rows: b (J, Q, w) per depth, then the
@@ -222,7 +222,7 @@ def normalise(g: Any, flat: Any, top: Any, best: Any, total: Any, power: Any, bi
 
 @bare_kernel
 def draw(g: Any, uniforms: Any, passed: Any, drawn: Any) -> None:
-    """Write the index of the set that each uniform (m,) draws from probabilities g (C, w)."""
+    """Write set indices, drawn by uniform numbers (m,) from probabilities g (C, w)."""
     m = len(uniforms)
     passed[:m], drawn[:] = 0.0, 0
     for s in range(len(g) - 1):

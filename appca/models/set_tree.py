@@ -1,6 +1,6 @@
 """Sums over all supports of L components, as derivatives of the logarithm of one sum.
 
-Incomplete rows have a matrix each (`gaps`); rows of adaptive factor analysis share a matrix. With
+Each incomplete row has a matrix (`gaps`); rows of adaptive factor analysis share a matrix. With
 Lam = I + A of `gaps`, or Lam = prior I + A of `slot_kernels`, take M = Lam, b = c and J = L in
 
     F(M, b) = log sum_R exp g(R),    g(R) = -1/2 log|M_RR| + s/2 b_R' inv(M_RR) b_R,    s = 1,
@@ -11,9 +11,9 @@ smaller, J = K - L, R are the components outside a support, M = inv(Lam), b = M 
     log sum_S exp f(S) = F + 1/2 (log|M| + b'c),    E[u z] = b + M h,    h = dF/db,
     E[(u z)(u z)'] = M + b b' + b (M h)' + (M h) b' + 2 M (dF/dM) M.
 
-Sets are leaves of a tree. To enter a branch eliminates its component from M, bordered by b with
-corner 0: the corner becomes -b_R' inv(M_RR) b_R, the product of the pivots |M_RR|. To leave one
-adds its derivatives to those of the branch above (differentiation in reverse).
+Sets are leaves of a tree. Entering a branch eliminates its component from M, which is bordered by b
+with corner 0: the corner becomes -b_R' inv(M_RR) b_R, the product of the pivots |M_RR|. Leaving a
+branch adds its derivatives to those of its parent (reverse-mode differentiation).
 """
 
 import itertools
@@ -32,9 +32,9 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Members = NDArray[np.int64]
 
-LANES, MOST_NUMBERS = 64, 2**18  # maximum number of rows processed together, and of their numbers
+LANES, MOST_NUMBERS = 64, 2**18  # limits of rows processed together, and of their numbers
 LEAST_ROWS_A_THREAD, MOST_SHARES = 512, 16
-STEEP = 1e4  # minimum condition of Lam at which sums over left-out components lose digits
+STEEP = 1e4  # condition number of Lam above which sums over left-out components lose digits
 
 
 class CollapsedModel(NamedTuple):
@@ -45,7 +45,7 @@ class CollapsedModel(NamedTuple):
 
 
 class SetSums(NamedTuple):
-    """The posterior over the supports of n rows. Pairs are the entries k <= l of a matrix."""
+    """Posterior over the supports of n rows; pairs are the entries k <= l of a matrix."""
 
     log_sum: Floats  # (n,) log sum over S of exp f(S), or f(S) of a single support
     value: Floats  # (n,) f of the most probable support
@@ -83,11 +83,11 @@ def walked(
     uniforms: Floats | None = None,
     moments: bool = True,
 ) -> tuple[Members, Floats, Floats, Floats, Floats, Floats]:
-    """Weigh the sets of rows b (n, K), some rows side by side, and differentiate F.
+    """Compute the weights of all sets for rows b (n, K), and the derivatives of F.
 
-    `how`: J and s. M: pairs of each row (n, P), or of all (1, P); with `counts` (n,) of rows one
-    matrix (K, K). With `costs` (K,) of members the sums are over sets of all sizes. Gives numbers
-    of the most probable set and of a drawn one (2, n), the largest g and the sum of exp(g -
+    `how`: J and s. M: pairs of each row (n, P), or common pairs (1, P); with `counts` (n,) of rows,
+    one matrix (K, K). With `costs` (K,) of members, sums are over sets of all sizes. Returns
+    indices of the most probable set and of a drawn set (2, n), the largest g and the sum of exp(g -
     largest) (n,), probabilities of members and dF/db (n, K), and dF/dM: pairs of each row (n, P),
     or the upper triangle (K, K), summed over rows.
     """
@@ -158,7 +158,7 @@ def summed(pairs: Floats, c: Floats, n_active: int) -> SetSums:
         M, b = inverse[:, i, j], np.matvec(inverse, c)
         offset = 0.5 * (np.vecdot(b, c) - np.linalg.slogdet(Lam)[1])
     which, top, total, used, h, slopes = walked(M, b, (K - L, -1.0) if left_out else (L, 1.0))
-    second = slopes * np.where(i == j, -2.0, -1.0)  # two entries of M are one pair
+    second = slopes * np.where(i == j, -2.0, -1.0)  # a pair k < l is two entries of M
     if left_out:
         change, both = np.matvec(inverse, h), inverse - inverse @ unfolded(second, K) @ inverse
         used, h = 1.0 - used, b + change
@@ -180,9 +180,9 @@ def sums(
 ) -> SetSums:
     """Sum over all supports of L components of rows c (n, K) that share Lam.
 
-    With log odds (K,) of components, sums are over all 2^K sets, f(S) plus the odds of members. Row
-    n counts weights[n] times in `second`. By numbers in [0, 1) (n,) a support of each is drawn.
-    Without `moments` inclusion, H and `second` are zero.
+    With log odds (K,) of components, sums are over all 2^K sets of f(S) plus the odds of members.
+    `second` is weighted by `weights` (N,). With uniform numbers (N,), a support per row is drawn.
+    Without `moments`, inclusion, H and `second` are zero.
     """
     (n, K), counts = c.shape, np.ones(len(c)) if weights is None else weights
     L, M, left_out = n_active, model.A.copy(), False
@@ -228,7 +228,7 @@ def sums(
 
 @cache
 def steps(n_components: int, n_members: int, all_sizes: bool) -> tuple[Members, Members, Mask]:
-    """List the steps (n, 4) of `set_kernels.walk` that weigh all sets, and the steps that add up.
+    """List the steps (n, 4) of `set_kernels.walk` that compute weights, and those that sum.
 
     Also returns the sets (2^K, K) of all sizes, in the order of the steps, with the empty set last.
     """

@@ -12,7 +12,7 @@ from appca.words import InputError, shortened
 
 
 class Rule(NamedTuple):
-    """A condition on a value, and the words for it after "must be"."""
+    """A condition on a value, and its text after "must be"."""
 
     holds: Callable[[Any], bool]
     words: str
@@ -71,8 +71,8 @@ def refuse(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
             raise ValueError(msg)
 
 
-ENUMERATED = 5000  # maximum number of supports summed in every pass
-MOST_SETS = 12_870  # maximum number of supports summed once, for queries: any L at K = 16
+ENUMERATED = 5000  # maximum number of supports summed in each iteration
+MOST_SETS = 12_870  # maximum number of supports summed in queries: any L at K = 16
 MOST_COLUMNS = 16  # maximum K for sums over all 65,536 sets, in 0.5 ms per row
 LARGEST_FOR_COLUMNS = 20  # maximum K for sums over supports without a compiler
 MOST_COMPONENTS = 100_000  # maximum number of components of a run
@@ -87,9 +87,9 @@ _STARTS_CHOICES = {"chain_starts": ("overdispersed", "init")}
 
 
 class Capabilities(NamedTuple):
-    """Abilities of a model and their limits; a test compares them with the kernels."""
+    """Abilities of a model and their limits; tested against the kernels."""
 
-    uncompiled: int = 0  # maximum K with which complete rows need no compiler
+    uncompiled: int = 0  # maximum K without compiled code, if rows are complete
     beyond_features: bool = False  # K may exceed the number of features
     incomplete: bool = False  # missing cells are integrated out, by EM
     dask: bool = False  # EM processes the chunks of a Dask array
@@ -98,7 +98,7 @@ class Capabilities(NamedTuple):
 
     @property
     def compiled(self) -> bool:
-        """Whether fits and descriptions always need a compiler, so that only workers do them."""
+        """Whether fits and descriptions always need compiled code, and so run in a worker."""
         return self.uncompiled == 0
 
     def is_exact(self, n_components: int, n_active: int | None) -> bool:
@@ -166,7 +166,7 @@ MODELS: dict[str, ModelSpec] = {
     ),
     "NPPCA": ModelSpec(
         "Nonparametric PPCA",
-        "Rows use any number of orthogonal components; how many there are is learned.",
+        "Rows use any number of orthogonal components; the number K is learned.",
         "appca.models.sampled_models:NonparametricPPCA",
         {"max_components": 10, "alpha": "infer", "prior": "ibp", "latent_variance": "shared"}
         | {"mean": "learned", **SAMPLING, **_LATENT_PRIOR, **_ALPHA_PRIOR, "random_state": 0},
@@ -177,7 +177,7 @@ MODELS: dict[str, ModelSpec] = {
     ),
     "isFA": ModelSpec(
         "Infinite sparse FA",
-        "Rows use any number of factors; how many there are is learned.",
+        "Rows use any number of factors; the number K is learned.",
         "appca.models.sampled_models:InfiniteSparseFA",
         {"max_components": 20, **_SPARSE},
         choices=_SPARSE_CHOICES,
@@ -186,7 +186,7 @@ MODELS: dict[str, ModelSpec] = {
     ),
     "fsFA": ModelSpec(
         "Finite sparse FA",
-        "Rows use any number of K factors, each factor as often as the data say.",
+        "Rows use any number of K factors; how often each is used is learned.",
         "appca.models.sampled_models:FiniteSparseFA",
         {"max_components": 10, **_SPARSE},
         choices=_SPARSE_CHOICES,
@@ -217,7 +217,7 @@ VALUES: dict[str, Rule] = {
     "init": ARRAY,
     "random_state": SEED,
 }
-MORE_NAMES = {"w_update": ("sample",)}  # words that no page of the app offers
+MORE_NAMES = {"w_update": ("sample",)}  # choices that the app does not offer
 OF_RUNS = dict.fromkeys(("n_components", "max_components", "n_active"), whole(1, MOST_COMPONENTS))
 OF_RUNS["random_state"] = whole(0)  # so that a run can be repeated
 UNRECORDED = {"callback": CALLABLE, "verbose": VERBOSE, "whiten": SWITCH, "warm_start": SWITCH}
@@ -244,8 +244,8 @@ def refuse_parameters(model: str, parameters: Mapping[str, Any]) -> None:
     refuse({name: rule for name, rule in allowed.items() if name in parameters}, parameters)
 
 
-# Settings that were added after runs had been stored, with their value in those runs. A run with
-# this value keeps its id. Do not change these values with a default.
+# Settings that are newer than some stored runs, with the value for those runs, which keep their
+# ids. Do not change these values if a default changes.
 BEFORE: dict[str, Any] = {"chain_starts": "init", "noise": "shared", "row_scale": "none"}
 BEFORE |= dict.fromkeys(("noise_scale", "latent_scale", "loading_scale"), 0.01)
 BEFORE |= dict.fromkeys(("noise_shape", "latent_shape", "loading_shape"), 1.0)
@@ -261,7 +261,7 @@ def later(model: object) -> dict[str, Any]:
 
 
 def defaults(model: str, inference: object = None) -> dict[str, Any]:
-    """Return the settings of a model and their defaults; with "gibbs" also those of sampling."""
+    """Return a model's settings with defaults, including sampling if `inference` is "gibbs"."""
     if not isinstance(model, str) or model not in MODELS:
         msg = f"There is no model “{shortened(model)}”; choose one of {', '.join(MODELS)}."
         raise InputError(msg)
@@ -270,7 +270,7 @@ def defaults(model: str, inference: object = None) -> dict[str, Any]:
 
 
 def suited(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of a model, updated by the parameters that suit it, with L <= K."""
+    """Return the defaults of a model, updated by its valid parameters, with L <= K."""
     spec = MODELS[model]
 
     def suits(name: str, value: object) -> bool:

@@ -1,13 +1,13 @@
-"""Supports of L factors in adaptive factor analysis, compiled: moves, search, annealed paths.
+"""Compiled moves, search and annealed paths of supports in adaptive factor analysis.
 
-The support S of a row is the set of the L factors it uses, one in each of L slots. Its density
-with the scores x_S integrated out (docs/mathematics.md 3.1) is
+The support S of a row is the set of the L factors it uses, one in each of L slots. The density of a
+row given S, with the scores x_S integrated out (docs/mathematics.md 3.1), is
 
     log p(y | S) = const + f(S),    f(S) = -1/2 log|Lam / prior| + 1/2 c_S' inv(Lam) c_S,     (1)
     Lam = prior I + A_SS,    A = W'W / sigma2,    c = W'(y - mu) / sigma2,    prior = 1 / tau2.
 
-A row carries the posterior of x_S, and for each of the K - L candidates k outside S its regression
-on S, the Schur complement of Lam in its extension by k, and the residual of c_k,
+Stored for a row are the posterior of x_S and, for each of the K - L candidates k outside S, the
+regression of k on S, the Schur complement of Lam in its extension by k, and the residual of c_k,
 
     cov = inv(Lam) (L, L),    mean = cov c_S (L,),                                            (2)
     coef_k = cov A_Sk (L,),  schur_k = prior + A_kk - A_kS coef_k,  resid_k = c_k - A_kS mean,  (3)
@@ -29,20 +29,20 @@ r_k = A_ik - A_iS coef_k:
     coef_k <- coef_k - u coef_lk/m,    schur_k <- schur_k + coef_lk^2/m,
     resid_k <- resid_k + coef_lk q/m,                                                         (8)
 
-all without entry l; the factor that leaves is a candidate with coef = -u/m, schur = 1/m,
-resid = q/m. So a slot is scored as if it were empty without emptying it.
+all without entry l; the removed factor becomes a candidate with coef = -u/m, schur = 1/m,
+resid = q/m. Thus a slot can be scored as if it were empty, without removing its factor.
 
-coef and cov are in one table whose row l is (coef_l., cov_l.): where L' slots are filled, the first
-K - L' columns are candidates', and cov of slot m >= l is in column K - 1 - m. With y = (r, -v), an
-insertion takes (v/s) y' from the rows and adds the row r/s. An *exchange* is a removal and an
-insertion in one pass: with x row l before,
+coef and cov are in one table whose row l is (coef_l., cov_l.): if L' slots are filled, the first
+K - L' columns are for candidates, and cov of slot m >= l is in column K - 1 - m. With y = (r, -v),
+an insertion subtracts (v/s) y' from the rows and adds the row r/s. An *exchange* is a removal and
+an insertion in one pass: if x is the old row l,
 
     table <- table - (u/m) x' - (v/s) y',    v_l = -1,                                        (9)
 
-where the factor that leaves takes the candidate's column, filled so that (8) gives its values.
+where the removed factor takes the candidate's column, filled so that (8) gives its values.
 
-Annealed paths of a row walk side by side, from coins to the posterior (sequential Monte Carlo,
-systematic resampling). Random numbers come from a counter in the row itself (`uniform`).
+Annealed paths of a row advance together, from independent factors to the posterior (sequential
+Monte Carlo, systematic resampling). Each row has its own random stream (`uniform`).
 """
 
 from typing import Any, NamedTuple
@@ -52,15 +52,15 @@ import numpy as np
 from appca.models import numerics
 from appca.models.numeric_kernels import LANES, bare_kernel, exponentials, logarithms, reassociated
 
-LINE = 8  # count of numbers in a cache line
+LINE = 8  # numbers in a cache line
 
 
 class RowState(NamedTuple):
-    """Working arrays of a thread's current row; allocating inside threads crashed numba 0.68."""
+    """Working arrays of a thread, allocated outside, because numba 0.68 crashed inside threads."""
 
     members: Any  # (L,) int64, the factor in each slot
-    candidates: Any  # (K,) int64, the factors in no slot, in the first places
-    table: Any  # (L, K or a few more): coef and half of cov beside each other, see above
+    candidates: Any  # (K,) int64, the factors in no slot come first
+    table: Any  # (L, K or a few more): coef and half of cov, see above
     mean: Any  # (L,) posterior mean of the scores, equation (2)
     schur: Any  # (K,) for each candidate
     resid: Any  # (K,) for each candidate
@@ -69,14 +69,14 @@ class RowState(NamedTuple):
     entering: Any  # (K,) y of equation (9)
     out: Any  # (L,) u/m
     into: Any  # (L,) v/s, or v
-    increment: Any  # (P,) log-density increments; after a draw their weights; P >= K
-    fit: Any  # (P,) resid^2 / schur, then the increments, which a draw leaves as they are
+    increment: Any  # (P,) log-density increments, after a draw weights; P >= K
+    fit: Any  # (P,) resid^2 / schur, then the increments, unchanged by a draw
     power: Any  # (P,), see `exponentials`
     increment_bits: Any  # (P,) int64, the same memory as `increment`
     power_bits: Any  # (P,) int64, the same memory as `power`
     order: Any  # (L,) int64, slots in the order of a sweep
     kept: Any  # (L,) int64, support to restore
-    base: Any  # (K,) log odds of the base distribution that tempered draws mix with
+    base: Any  # (K,) log odds of the base distribution of tempered draws
     stream: Any  # (1,) uint64, state of the random numbers
 
 
@@ -94,7 +94,7 @@ def row_state(n_factors: int, n_active: int) -> RowState:
 
 
 def lines(*shape: int) -> Any:
-    """Allocate zeros, perhaps more along the last axis, so that each line begins a cache line."""
+    """Allocate zeros, padded along the last axis so that each row starts a cache line."""
     *rest, K = shape
     return numerics.zeros((*rest, (K + LINE - 1) // LINE * LINE))
 
@@ -191,7 +191,7 @@ def increment(resid: float, schur: float, prior: float) -> float:
 
 @bare_kernel
 def score_replacements(slot: int, J: int, prior: float, w: RowState) -> None:
-    """Write increments of J candidates, and as number J of its factor, for a slot as if empty."""
+    """Write increments for a slot as if it were empty: of J candidates, then of its factor."""
     row, K, increment, fit = w.table[slot], len(w.candidates), w.increment, w.fit
     m, per_prior = row[K - 1 - slot], 1.0 / prior
     schur, resid = 1.0 / m, w.mean[slot] / m
@@ -254,7 +254,7 @@ def uniform(stream: Any) -> Any:
 
 @bare_kernel
 def slot_mode(slot: int, J: int, prior: float, w: RowState) -> int:
-    """Return the mode of a slot's full conditional: a candidate, or J if its factor is no worse.
+    """Return the mode of a slot's full conditional: a candidate, or J for the slot's own factor.
 
     schur >= prior bounds an increment by 1/2 t^2 / s, which avoids most logarithms. Equation (4) is
     inlined, because calls of `increment` took a tenth of the time.
@@ -297,7 +297,7 @@ def total_of(x: Any, n: int) -> float:
 def draw_slot(slot: int, beta: float, prior: float, w: RowState) -> int:
     """Draw from a slot's tempered full conditional: a candidate, or K - L for its own factor.
 
-    Weights are exp(beta increment + (1 - beta) base); they are kept.
+    Weights are exp(beta increment + (1 - beta) base), written to `increment`.
     """
     n, increment = 1 + len(w.candidates) - len(w.members), w.increment
     power, bits = w.power, w.power_bits
@@ -335,7 +335,7 @@ def shuffle(w: RowState) -> None:
 
 @bare_kernel
 def sweep(beta: float, model: Any, w: RowState) -> float:
-    """Visit every slot once, in random order free of the members; return the change of log|Lam|."""
+    """Redraw every slot once, in a random order; return the change of log|Lam|."""
     change, J = 0.0, len(w.candidates) - len(w.members)
     shuffle(w)
     for slot in w.order:
@@ -377,21 +377,21 @@ def search(counted: Any, betas: Any, keep: bool, model: Any, out: Any, w: RowSta
                 out.second[k, w.members[b]] += counts[i] * (cov + w.mean[a] * w.mean[b])
 
 
-LEAST_EVEN = 0.5  # effective share of paths below which they are resampled
+LEAST_EVEN = 0.5  # paths are resampled below this effective share
 
 
 class Walkers(NamedTuple):
-    """The supports that the n paths of a row have reached."""
+    """The current supports of the n paths of a row."""
 
-    members: Any  # (n, L), this and the next five as in `RowState`
+    members: Any  # (n, L); this and the next five are as in `RowState`
     candidates: Any  # (n, K)
     table: Any  # (n, L, K)
     mean: Any  # (n, L)
     schur: Any  # (n, K)
     resid: Any  # (n, K)
-    lead: Any  # (n,) f(S) - base'z, by whose multiples the weight of a path grows
+    lead: Any  # (n,) f(S) - base'z, which updates log weights
     log_weight: Any  # (n,)
-    family: Any  # (n,) int64, the path that each descends from
+    family: Any  # (n,) int64, index of the first ancestor
     weight: Any  # (n,) scratch of `importance`
     count: Any  # (n,) int64, scratch of `resample`
 
@@ -407,7 +407,7 @@ def walkers(n: int, K: int, L: int) -> Walkers:
 
 @bare_kernel
 def one_of(of: Walkers, p: int, w: RowState) -> RowState:
-    """Return walker p as a state that moves in place, with the scratch space of another."""
+    """Return walker p as a state that changes in place, with the scratch space of w."""
     moved = of.members[p], of.candidates[p], of.table[p], of.mean[p], of.schur[p], of.resid[p]
     moves = w.column, w.leaving, w.entering, w.out, w.into
     draws = w.increment, w.fit, w.power, w.increment_bits, w.power_bits
@@ -444,7 +444,7 @@ def draw_base(r: Any, P: Any, w: RowState) -> None:
 
 @bare_kernel
 def climb(p: int, first: float, last: float, model: Any, of: Walkers, w: RowState) -> None:
-    """Sweep a walker's slots once while beta rises; its weight grows by exp(rise lead)."""
+    """Raise beta, multiply the weight by exp(rise lead), and sweep a walker's slots once."""
     J, L, lead, grown = len(w.candidates) - len(w.members), len(w.members), of.lead[p], 0.0
     beta, gain = first, w.fit
     step = (np.sqrt(last) - np.sqrt(first)) / L
@@ -478,7 +478,7 @@ def weigh(log_weight: Any, weight: Any) -> tuple[float, float]:
 def resample(of: Walkers, log_mean: float, u: float) -> None:
     """Resample walkers: n weight_p copies of p on average, all with the mean weight.
 
-    Loops copy the numbers, because they compile in a tenth of the time.
+    Loops copy the numbers, because they compile ten times as fast.
     """
     weight, count = of.weight, of.count
     n, upto, p = len(weight), 0.0, 0
@@ -508,10 +508,10 @@ def resample(of: Walkers, log_mean: float, u: float) -> None:
 
 @bare_kernel
 def add_inclusion(model: Any, w: RowState, r: Any) -> None:
-    """Make a Gibbs sweep that adds to r (K,) four estimates of each factor's inclusion.
+    """Make a Gibbs sweep, and add four estimates of each factor's inclusion to r (K,).
 
-    The supports before and after, and twice the sum over visits of conditional probabilities, whose
-    mean varies a third as much. An estimate may exceed 1.
+    These are the supports before and after the sweep, and twice the sum of conditional
+    probabilities, whose mean varies a third as much. An estimate may exceed 1.
     """
     J, drawn = len(w.candidates) - len(w.members), w.increment
     for k in w.members:

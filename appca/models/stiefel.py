@@ -2,7 +2,7 @@
 
 The posterior of W in adaptive PPCA is a matrix von Mises-Fisher distribution. A sweep of `draw`
 redraws every column given the others (Hoff 2009, with the cosine by Wood 1994), then every pair of
-columns within its plane, because columns alone rotate slowly and cannot at D = K.
+columns within its plane, because single columns move slowly, and not at all if D = K.
 """
 
 import functools
@@ -35,7 +35,7 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
     A = _checked(A)
     with np.errstate(over="ignore", invalid="ignore"):
         G = A.T @ A
-    if np.isfinite(G).all():  # takes half the time of singular values, if no digits are lost
+    if np.isfinite(G).all():  # twice as fast as an SVD, if no digits are lost
         squares, V = np.linalg.eigh(G)
         if squares[0] > WELL_CONDITIONED * squares[-1]:
             W = A @ ((V / np.sqrt(squares)) @ V.T)
@@ -73,7 +73,7 @@ def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
     size = np.linalg.norm(A)
     if size == 0.0:
         return W.copy()
-    manifold, descent = Stiefel(*A.shape), -A / size  # so that tolerances do not depend on the unit
+    manifold, descent = Stiefel(*A.shape), -A / size  # so that tolerances do not depend on units
     on_manifold = pymanopt.function.numpy(manifold)
     cost = on_manifold(lambda point: float(np.vdot(descent, point)))
     gradient = on_manifold(lambda _: descent)
@@ -81,7 +81,7 @@ def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
     optimizer = ConjugateGradient(
         verbosity=0, max_iterations=1000, min_gradient_norm=1e-9, min_step_size=1e-14
     )
-    # Without a starting point Pymanopt would take one from NumPy's global generator.
+    # By default, Pymanopt draws the starting point from NumPy's global generator.
     return np.asarray(optimizer.run(problem, initial_point=W).point)
 
 
@@ -93,9 +93,9 @@ def random(rng: Generator, n_rows: int, n_columns: int) -> Floats:
 
 
 def draw(rng: Generator, F: ArrayLike, W: ArrayLike) -> Floats:
-    """Make a sweep over columns of W and then pairs, which leaves exp(tr F'W) invariant."""
+    """Sweep over the columns of W, then over pairs; this leaves exp(tr F'W) invariant."""
     F = np.asfortranarray(_checked(F))
-    # Columns come first: each is orthogonalized again, so rounding does not add up over a chain.
+    # Columns come first: they are orthogonalized again, so rounding does not accumulate.
     return draw_pairs(rng, F, draw_columns(rng, F, np.asarray(W, dtype=np.float64)))
 
 
@@ -103,10 +103,10 @@ def draw_columns(rng: Generator, F: Floats, W: Floats) -> Floats:
     """Draw each column of W given the others: von Mises-Fisher on the sphere orthogonal to them."""
     W, dimension = np.array(W, order="F"), len(W) - W.shape[1] + 1
     for k in range(W.shape[1]):
-        W[:, k] = 0.0  # with a zero in its place W projects on the other columns
+        W[:, k] = 0.0  # so that W projects on the other columns
         f = _without(W, F[:, k])
         kappa, drawn = math.sqrt(f @ f), _unit(_without(W, rng.standard_normal(len(f))))
-        if dimension == 1:  # two points remain
+        if dimension == 1:  # the sphere is two points
             drawn = drawn if rng.random() < expit(2 * (f @ drawn)) else -drawn
         elif kappa > 0.0:
             mean = f / kappa
@@ -150,7 +150,7 @@ def draw_pairs(rng: Generator, F: Floats, W: Floats) -> Floats:
     for i, j in _rounds(len(turn)):
         rotation, reflection = pair_parameters(F, turn, i, j)
         r_rotation, r_reflection = np.hypot(*rotation), np.hypot(*reflection)
-        # Each branch weighs 2 pi I0(radius), the integral of its density over the angle.
+        # Each branch has the weight 2 pi I0(radius), the integral of its density over the angle.
         log_odds = np.log(i0e(r_rotation)) - np.log(i0e(r_reflection)) + r_rotation - r_reflection
         turned = rng.random(len(i)) < expit(log_odds)
         p, q = np.where(turned, rotation, reflection)
@@ -170,14 +170,14 @@ def _checked(A: ArrayLike) -> Floats:
         )
         raise ValueError(msg)
     if not np.isfinite(A).all():
-        msg = "A must be finite; got NaN or infinite entries: look for them in the data."
+        msg = "A must be finite; got NaN or infinite entries: correct the data."
         raise ValueError(msg)
     return A
 
 
 def _without(others: Floats, x: Floats) -> Floats:
     x = x - others @ (others.T @ x)
-    return np.asarray(x - others @ (others.T @ x))  # once leaves rounding errors of the size of x
+    return np.asarray(x - others @ (others.T @ x))  # the second projection removes rounding errors
 
 
 def _unit(x: Floats) -> Floats:
@@ -187,7 +187,7 @@ def _unit(x: Floats) -> Floats:
 @functools.cache
 def _rounds(n_columns: int) -> tuple[tuple[Columns, Columns], ...]:
     """Return all pairs of columns in rounds of disjoint pairs, by rotating all columns but one."""
-    seats = list(range(n_columns + n_columns % 2))  # if K is odd, the extra column gives a rest
+    seats = list(range(n_columns + n_columns % 2))  # if K is odd, one column rests per round
     rounds = []
     for _ in seats[1:]:
         pairs = zip(seats[: len(seats) // 2], reversed(seats), strict=False)
@@ -198,7 +198,7 @@ def _rounds(n_columns: int) -> tuple[tuple[Columns, Columns], ...]:
     return tuple(rounds)
 
 
-GRAM_RESOLUTION = 1e-13  # share of the largest eigenvalue below which others are rounding
+GRAM_RESOLUTION = 1e-13  # relative to the largest eigenvalue; smaller ones are rounding
 DENSE_LIMIT = 3000  # maximum size of a dense eigenproblem, which takes seconds
 MAX_SUBSPACE_ITERATIONS = 100
 SKETCHED_SHARE, SKETCH_ITERATIONS, SKETCH_TOL = 5, 4, 1e-4  # least ratio of widths first
@@ -212,14 +212,14 @@ class Principal(NamedTuple):
 
 
 class Coordinates(NamedTuple):
-    """Rows in the first directions of an orthonormal basis; basis @ W converts W back."""
+    """Coordinates of rows in an orthonormal basis; basis @ W converts W back."""
 
     rows: Rows
     basis: Array  # (d, q) float64
 
 
 class Thin(NamedTuple):
-    """Rows as coordinates in their row space, and the map back."""
+    """Coordinates of rows in their row space, and the map back."""
 
     rows: Rows  # X is (N, r), r <= N, columns by descending variance
     duals: Array  # (N, r) with directions = (Y - origin)' duals
@@ -276,7 +276,7 @@ def principal(rng: Generator, rows: Observations, q: int) -> Principal:
 
 
 def sketched(rng: Generator, rows: Observations, q: int) -> Array:
-    """Return q orthonormal directions (d, q) with nearly the variance of the leading directions."""
+    """Return q orthonormal directions (d, q) that have nearly maximal variance."""
     if isinstance(rows, Rows) and rows.weights is not None:
         return sketched(rng, _scaled(rows, rows.weights), q)
     if min(rows.n, rows.d) > DENSE_LIMIT:
@@ -318,8 +318,8 @@ def iterated(rng: Generator, rows: Observations, q: int, tol: float = 1e-10) -> 
 
 
 def thin(rows: Rows) -> Thin:
-    """Return coordinates of N < D rows in their row space, which EM never leaves: Y V = U S."""
-    # The transpose, which is equal, is in LAPACK's order, so no copy is made.
+    """Return coordinates Y V = U S of N < D rows in their row space, which EM never leaves."""
+    # The transpose is equal and in LAPACK's order, which avoids a copy.
     weights = np.ones(1) if rows.weights is None else np.sqrt(rows.weights)[:, None]
     products = gram(rows if rows.weights is None else _scaled(rows, rows.weights))
     values, U = scipy.linalg.eigh(products.T, overwrite_a=True, driver="evr")
@@ -338,7 +338,7 @@ def lift(W: Array, space: Thin, rows: Observations) -> Array:
 
 
 def lower(W: Array, space: Thin, rows: Observations) -> Array:
-    """Thin coordinates (r, K) of directions W (D, K); the part outside the row space is lost."""
+    """Thin coordinates (r, K) of directions W (D, K), without the part outside the row space."""
     return np.asarray(space.duals.T @ project(rows, W))
 
 

@@ -1,16 +1,16 @@
-"""Rows and their supports if W is not orthogonal: given, of exactly L factors, or of any size.
+"""Rows and their supports, of exactly L factors or any number, if W is not orthogonal.
 
     log p(y | z) = log p(y | nothing) + f(z),  f(z) = -1/2 log|tau2 M| + 1/2 c_z' inv(M) c_z
 
 with c_z = c * z, M = I / tau2 + A * zz', A = W'W / sigma2 and c = W'(y - mu) / sigma2.
 
-If exact sums (`set_tree`) cost too much, supports come from annealed searches and sums from
+If exact sums (`set_tree`) take too long, supports come from annealed searches, and sums from
 annealed importance sampling. A row's results depend only on its numbers and its seed, not on blocks
-or threads. Rows that use any number of factors have
+or threads. If rows use any number of factors, then
 
     log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
 
-where, for orthonormal columns, f(z) is a sum over k and p(y) a product.
+For orthonormal columns, f(z) is a sum over k, and p(y) a product.
 """
 
 import math
@@ -31,16 +31,16 @@ from appca.models.threads import in_order, single_threaded_blas
 Seeds = NDArray[np.uint64]
 
 BLOCK_FLOATS = 2**18  # floats per block, 2 MB
-LEAST_ROWS, MOST_BLOCKS = 64, 64  # limits of rows per block, and of blocks; a call takes 0.1 ms
-SEED_BYTES = 2**19  # size of the bits of rows processed together
+LEAST_ROWS, MOST_BLOCKS = 64, 64  # rows per block, blocks; a call takes 0.1 ms
+SEED_BYTES = 2**19  # bytes of rows processed together
 
 
 class RowSupports(NamedTuple):
     """Projections of rows, each with its support."""
 
     c: Floats  # (n, K) W'(y - mu) / sigma2
-    members: Members  # (n, L), the factor in each slot; negative if none yet
-    seeds: Seeds  # (n,) of each row's random stream
+    members: Members  # (n, L), the factor in each slot; negative if empty
+    seeds: Seeds  # (n,) seed of each row's random stream
 
 
 class SupportMoments(NamedTuple):
@@ -54,16 +54,16 @@ class SupportMoments(NamedTuple):
 class AnnealingSchedule(NamedTuple):
     """The inverse temperatures of one annealed importance path (Neal 2001)."""
 
-    betas: Floats  # rising, the last one 1
-    after: int  # sweeps at beta = 1 that follow
+    betas: Floats  # ascending to 1
+    after: int  # number of further sweeps at beta = 1
 
 
 class AnnealedPaths(NamedTuple):
     """Annealed importance sampling of each row's sum over supports."""
 
-    log_weights: Floats  # (n, n_paths), the mean of whose exponentials is sum_S exp f(S)
+    log_weights: Floats  # (n, n_paths); mean exp(log_weights) estimates sum_S exp f(S)
     inclusion: Floats  # (n, n_paths, K) estimates of p(z_k = 1), sum L
-    families: Members  # (n, n_paths), the first path that each descends from
+    families: Members  # (n, n_paths), first ancestor of each path
 
 
 class RowSummary(NamedTuple):
@@ -96,7 +96,7 @@ def scores_given(
     """
     sizes = Z.sum(axis=1)
     most = int(sizes.max(initial=0))
-    L = most if (sizes == most).all() else None  # else M has all K rows
+    L = most if (sizes == most).all() else None  # None: M has all K rows
     size, X, f = max(1, BLOCK_FLOATS // (L or Z.shape[1]) ** 2), np.zeros(c.shape), np.empty(len(c))
     with single_threaded_blas():  # the last bits would depend on the number of threads
         for start in range(0, len(c), size):
@@ -129,7 +129,7 @@ def draw_seeds(rng: Generator, n: int) -> Seeds:
 
 
 def row_seeds(X: NDArray[np.floating]) -> Seeds:
-    """Compute each row's seed from its numbers X (n, D), by a random linear form of the bits."""
+    """Hash the bits of each row X (n, D) to its seed, by a random linear form."""
     factors = draw_seeds(np.random.default_rng(0), X.shape[1]) | np.uint64(1)
     form = np.empty(len(X), np.uint64)
     size = max(1, SEED_BYTES // (8 * X.shape[1]))
@@ -146,7 +146,7 @@ def search(
     """Sweep the slots of every row once for each beta; return members (n, L) and their moments.
 
     Members of -1 start greedily. An infinite beta chooses the most probable factor of each slot; 1
-    draws from the posterior. `keep` returns a row to its first support if f(S) ends lower.
+    draws from the posterior. `keep` restores a row's first support if f(S) has decreased.
     """
     from appca.models import slot_kernels as kernels
 
@@ -171,8 +171,8 @@ def importance(
 ) -> AnnealedPaths:
     """Estimate sum_S exp f(S) by annealed importance sampling from q(S).
 
-    q is that of independent Bernoulli(r_k), r (n, K), given that L of them are 1. Only paths of
-    different families are independent.
+    q(S) is the distribution of independent Bernoulli(r_k), r (n, K), given that L of them are 1.
+    Only paths of different families are independent.
     """
     from appca.models import slot_kernels as kernels
 
@@ -205,37 +205,37 @@ def _share(work: Callable[[slice], Any], n: int) -> Iterator[Any]:
 
 
 SETS_IN_PASSING = 256  # maximum number of supports summed in every E step or sweep
-HONEST_PATHS = 64  # minimum at which errors hold on each of nine designs (docs/measurements.md)
+HONEST_PATHS = 64  # minimum for correct errors on all nine designs of docs/measurements.md
 RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
-# From nearly flat to the posterior in eight sweeps, then to the best: missed in 29% of rows with
-# many modes after four restarts, by sweeps from beta = 1 on in 48%.
+# Eight sweeps from nearly flat to the posterior, then to the best support. In rows with many modes,
+# four restarts missed it in 29%; if sweeps started at beta = 1, in 48%.
 ANNEALED = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
 GIBBS_SWEEPS = 10  # number of sweeps from the best support to a drawn support
-MANY = 1000  # minimum of slots x factors at which a search is expensive, see `factor_em.WORST`
+MANY = 1000  # slots x factors from which a search is slow, see `factor_em.WORST`
 CHUNK = 4096  # number of rows whose paths are in memory together
 
 
 class Route(NamedTuple):
     """Settings for estimating the sum of a row."""
 
-    pilots: int  # pilot paths, from the uniform distribution
+    pilots: int  # number of pilot paths, from the uniform distribution
     pilot: AnnealingSchedule
-    paths: AnnealingSchedule  # schedule of the paths that count
+    paths: AnnealingSchedule  # schedule of the final paths
     defensive: float  # weight of the uniform distribution in their base
 
 
-# The base of the paths is learned from a pilot run, with a defensive mixture that excludes no
-# support (Hesterberg 1995); with many factors more of it would spoil each first support.
+# The base of the paths is learned from a pilot run, and mixed with the uniform one to include all
+# supports (Hesterberg 1995); with many factors, a larger share would spoil the first supports.
 _PILOT, _PATHS = (np.arange(8) / 7.0) ** 4, (np.arange(8) / 7.0) ** 2
 LONG = Route(8, AnnealingSchedule(_PILOT, 4), AnnealingSchedule(_PATHS, 2), 0.1)
-# If pilot paths disagree, the posterior has modes that no single change connects, and a learned
-# base would keep all paths out of some. Such rows start near the uniform base and rise slowly.
+# If pilot paths disagree, the posterior has separate modes, and paths from a learned base would
+# miss some. Such rows start near the uniform base, and beta rises slowly.
 SPLIT = Route(8, LONG.pilot, AnnealingSchedule((np.arange(48) / 47.0) ** 3, 2), 0.9)
-# With many slots and factors a sweep mostly forgets its beginning, as two agreeing pilots show.
+# With many slots and factors, a sweep mostly forgets its start, which two agreeing pilots confirm.
 _PILOT, _PATHS = np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0])
 SHORT = Route(2, AnnealingSchedule(_PILOT, 6), AnnealingSchedule(_PATHS, 1), 0.01)
 SAME = 0.7  # minimum inclusion of a factor by two pilot paths that agree
-# Sets of any size: sweeps of draws, then to the best set, which ends early.
+# Sets of any size: sweeps of draws, then a search for the best set, which ends early.
 DRAWN_SWEEPS = 7
 SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0, *[math.inf] * 100])
 PILOT_SCHEDULE, SCHEDULE = np.linspace(0.0, 1.0, 9) ** 3, np.linspace(0.0, 1.0, 13) ** 2
@@ -280,7 +280,7 @@ class SupportsOfRows(NamedTuple):
 
     @property
     def nothing(self) -> float:
-        """Log prior probability that no factor is used; 0 given L."""
+        """Log prior probability of the empty set; 0 given L."""
         return 0.0 if self.fixed else float(np.log1p(-self.prior).sum())
 
     @property
@@ -330,7 +330,7 @@ class SupportsOfRows(NamedTuple):
             sums, method = self.every_set(), f"exact, by enumeration of {self.n_sets} sets"
             log_sum, inclusion = sums.log_sum, sums.inclusion
         elif self.fixed:
-            few = f" (its errors may be too small; with {HONEST_PATHS} they hold)"
+            few = f" (errors may be too small; use {HONEST_PATHS} paths)"
             method += " a row" + few * (self.n_paths < HONEST_PATHS)
             rows = RowSupports(self.c, np.full((len(self.c), self.prior), -1), self.seeds)
             chunks = (slice(start, start + CHUNK) for start in range(0, len(self.c), CHUNK))
@@ -368,7 +368,7 @@ class SupportsOfRows(NamedTuple):
         return f if self.fixed else np.asarray(f + Z @ self.odds + self.nothing)
 
     def drawn_scores(self, rng: Generator) -> Floats:
-        """Draw x * z (n, K); if sums are not exact, after ten Gibbs sweeps or from inclusion."""
+        """Draw x * z (n, K): exactly or, if sums are inexact, by Gibbs sweeps or from inclusion."""
         n, K = self.c.shape
         drawn: Any
         if self.orthonormal:
@@ -470,7 +470,7 @@ def _averaged(log_weights: Floats, families: Any) -> tuple[Floats, Floats]:
     """Log (n,) of the mean weight of paths (n, r), and its standard error, by their families."""
     n, n_paths = log_weights.shape
     log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
-    weights = np.zeros((n, n_paths))  # weights of families: only these are independent
+    weights = np.zeros((n, n_paths))  # sum of weights per family, as only families are independent
     np.add.at(weights, (np.arange(n)[:, None], families), np.exp(log_weights - log_sum[:, None]))
     error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
     return log_sum, error

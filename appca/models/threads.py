@@ -1,7 +1,7 @@
-"""Work on all cores with little waiting: threads for blocks of rows, each with one BLAS thread.
+"""Threads for blocks of rows, each with a single BLAS thread.
 
-Threads of a BLAS synchronize in every call, and each may wait for a time slice on a busy machine.
-These threads synchronize once per iteration.
+Threads of a BLAS synchronize in every call, which takes long on a busy machine. These threads
+synchronize once per iteration.
 """
 
 import os
@@ -35,7 +35,7 @@ def cores() -> int:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Limit BLAS to one thread until the last of all holders, nested or in threads, ends."""
+    """Limit BLAS to one thread until all such contexts, nested or in other threads, have ended."""
     with _holders.lock:
         if _holders.count == 0:
             with _in_control():
@@ -53,7 +53,7 @@ def single_threaded_blas() -> Iterator[None]:
 
 
 def hold_blas(n: int) -> None:
-    """Limit BLAS and OpenMP to n threads permanently, as soon as no holder is active."""
+    """Limit BLAS and OpenMP to n threads permanently, once no such context is active."""
     with _holders.lock:
         if _holders.count:
             _holders.restore = partial(_controller().limit, limits=n)
@@ -64,7 +64,7 @@ def hold_blas(n: int) -> None:
 
 @contextmanager
 def _in_control() -> Iterator[None]:
-    """Make this thread set the threads of BLAS; threadpoolctl 3.8 ignores all but one thread."""
+    """Let this thread control BLAS, because threadpoolctl 3.8 obeys only one thread."""
     name, libraries = "clear_controlling_thread", _controller().lib_controllers
     frees = [getattr(library, name) for library in libraries if hasattr(library, name)]
     for free in frees:
@@ -88,7 +88,7 @@ def in_order(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
             calls = [(_pool().submit(work, item), item) for item in others]
             yield work(first)
             for call, item in calls:
-                # A thread takes the time of a short call to wake, so pending calls are done here.
+                # Waking a thread takes as long as a short call, so pending calls are done here.
                 yield work(item) if call.cancel() else call.result()
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from appca.models.posterior import Description
 
 DESCRIBING = "describing the rows"
-MOST_DRAWN_BYTES = 2**26  # maximum bytes of stored component draws, which are thinned to fit
+MOST_DRAWN_BYTES = 2**26  # maximum size of stored component draws; more are thinned
 DESCRIBED_AT_ONCE = 500  # minimum number of rows for progress reports
 _KERNELS, _GAP_KERNELS = "appca.models.em_kernels", "appca.models.set_kernels"
 
@@ -105,20 +105,20 @@ def _refuse(dataset: Dataset, config: RunConfig) -> None:
     title, msg = MODELS[config.model].title, ""
     if config.imported is not None:
         msg = (
-            "This fit came in a session file and cannot be made here again; open it and press "
+            "This fit came in a session file and cannot be reproduced; open it and press "
             "“Fit here” to fit its settings."
         )
     elif config.unknown:
         msg = (
-            f"This fit was made with {', '.join(map(shortened, config.unknown))}, which {title} "
-            "does not have in this version; choose other settings."
+            f"This fit was made with {', '.join(map(shortened, config.unknown))}, which this "
+            f"version of {title} does not have; choose other settings."
         )
     elif dataset.missing is not None and not fits_around_gaps(config):
         n = dataset.n_missing
         msg = (
-            f"{counted(n, 'cell')} of “{dataset.name}” {'is' if n == 1 else 'are'} missing, which "
-            f"{title} as set cannot be fitted around; choose Adaptive PPCA by exact EM or "
-            "Probabilistic PCA, or load the data with the columns' means put in."
+            f"{counted(n, 'cell')} of “{dataset.name}” {'is' if n == 1 else 'are'} missing, but "
+            f"{title} with these settings needs complete rows; choose Adaptive PPCA by exact EM "
+            "or Probabilistic PCA, or load the data with missing=mean."
         )
     if msg:
         raise InputError(msg)
@@ -127,7 +127,7 @@ def _refuse(dataset: Dataset, config: RunConfig) -> None:
 def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
     """Whether missing cells need kernels that this process has not compiled yet.
 
-    PPCA, with a single support, needs none; with too many supports, NumPy code searches instead.
+    PPCA has a single support and needs no kernels; with too many supports, NumPy code is used.
     """
     if dataset.missing is None or _GAP_KERNELS in sys.modules:
         return False
@@ -137,7 +137,7 @@ def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
 def estimate_seconds(
     n_rows: int, n_features: int, config: RunConfig, *, incomplete: int = 0
 ) -> float:
-    """Estimate the seconds that `fit_run` takes; err on the high side.
+    """Estimate the seconds that `fit_run` takes, rather too high than too low.
 
     The estimate decides whether a fit runs during slider moves or in a worker, which reports its
     own remaining time. `n_features` is counted after preprocessing; `incomplete` rows have missing
@@ -146,7 +146,7 @@ def estimate_seconds(
     """
     settings, K, L = config.parameters, config.k, config.n_active or config.k
     n, product, subsets = n_rows, 1.1e-10 * n_features, 1.3e-8 * (L + 4)  # per row, component
-    first = min(n, max(5000, 100 * K))  # number of rows that screen starts
+    first = min(n, max(5000, 100 * K))  # number of rows for screening starts
     seconds = 0.08 + 1.35e-8 * n * n_features
     if not MODELS[config.model].can.is_exact(K, config.n_active):  # sums are estimated
         seconds += 8e-7 * n * K * (config.n_active or K // 2) * settings.get("n_paths", 0)
@@ -184,7 +184,7 @@ def by_em(now: RunConfig) -> dict[str, Any]:
 
 
 def halves_of(now: RunConfig) -> StabilityConfig | None:
-    """Return the fits to halves of the rows that check a fit; None if its model has none."""
+    """Return the fits to halves of the rows for checking a fit; None if not available."""
     of = now.dataset, now.preprocessing
     if now.model == "PPCA":
         sizes = {"n_components": now.k, "n_active": now.k}
@@ -193,7 +193,7 @@ def halves_of(now: RunConfig) -> StabilityConfig | None:
 
 
 def models_of(now: RunConfig) -> ModelsConfig:
-    """Return the comparison of models at a fit's K and L, with the other settings of its aPPCA.
+    """Return the comparison of models with a fit's K and L and the other settings of its aPPCA.
 
     If L is learned, it is taken from the last comparison that differs only in L.
     """
@@ -217,9 +217,9 @@ def project(
 ) -> DescribedRows:
     """Describe new rows (N, D), in data units, by a fitted model.
 
-    Rows of the fit get the same numbers as before, to the last bit if all are described together. A
-    single row agrees up to rounding, or exactly if sums over supports are estimated. If there are
-    many rows, `callback` receives `Progress` after each block.
+    The rows of the fit get the same results as in the fit, bit for bit if all are described
+    together; single rows agree up to rounding, or exactly if sums over supports are estimated. If
+    there are many rows, `callback` receives `Progress` after each block.
 
     Raises ValueError if rows and run differ in number of features, or the model lacks an array.
     """
@@ -233,7 +233,7 @@ def project(
 def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndarray:
     """Preprocess rows (N, D) for queries, (N, D').
 
-    If draws depend on the last bits of a row, the result is independent of the other rows.
+    If estimates depend on the last bits of a row, results do not depend on the other rows.
     """
     if not (MODELS[config.model].can.compiled and preprocessing.reduces):
         return preprocessing.transform(X)
@@ -256,7 +256,7 @@ def _describe(
     for i, start in enumerate(starts, start=1):
         parts.append(estimator.describe(Y[start : start + DESCRIBED_AT_ONCE]))
         if callback is not None:
-            with contextlib.suppress(StopIteration):  # there are no iterations to stop
+            with contextlib.suppress(StopIteration):  # StopIteration has no effect here
                 callback(Progress(i, len(starts), np.nan, DESCRIBING))
     return Description._make(
         np.concatenate(column) if isinstance(column[0], np.ndarray) else column[0]
@@ -296,14 +296,14 @@ def versions() -> dict[str, str]:
 
 
 ROWS, PASSES = 5000, 40
-RACE_ROWS, RACE_PASSES = 2000, 200  # limits up to which a preview tries all starts of the fit
-COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # minimum and multiple of K of coordinates
+RACE_ROWS, RACE_PASSES = 2000, 200  # previews screen all starts up to these limits
+COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # number of coordinates: minimum, multiple of K
 _SAMPLE_SEED = 0
 _BLOCK_VALUES = 1 << 22  # number of values per block of the projection
 
 
 class Ground(NamedTuple):
-    """Coordinates that previews of a data set share for all K and L."""
+    """Coordinates that all previews of a data set share, for any K and L."""
 
     preprocessing: Fitted  # learned from the sample
     origin: np.ndarray  # (D,) mean of the preprocessed sample
@@ -322,13 +322,13 @@ def preview(
     ground: Ground | None = None,
     watch: Callable[[], object] = bool,
 ) -> FitResult:
-    """Fit to a fixed random sample of rows in a few iterations, and describe all rows with the fit.
+    """Fit to a fixed random sample of rows in a few iterations, and describe all rows.
 
-    A preview is shown during the full fit and must not be stored (``info.preview``). A small sample
-    screens the fit's starts, to reach the same optimum; a large sample takes the first start. The
-    preprocessing and `ground` (see `prepare`) are learned from a sample of `rows` rows. `passes` is
-    the maximum number of iterations. `watch` is called after each iteration and before each block
-    of rows; if it raises an exception, the preview ends.
+    A preview is shown during the full fit and must not be stored (``info.preview``). With a small
+    sample, all starts are screened, as in the full fit; with a large one, only the first is used.
+    The preprocessing and `ground` (see `prepare`) are learned from a sample of `rows` rows.
+    `passes` is the maximum number of iterations. `watch` is called after each iteration and before
+    each block of rows; if it raises an exception, the preview ends.
     """
     began = time.perf_counter()
     _refuse(dataset, config)

@@ -1,4 +1,4 @@
-"""The home folder of runs, data sets and jobs, and the number of threads per computation."""
+"""The home folder of runs, data sets and jobs; the number of threads."""
 
 import os
 import secrets
@@ -15,8 +15,7 @@ _held: list[ExitStack] = []
 def home() -> Path:
     """Return the folder named by ``APPCA_HOME``, else the user's data folder.
 
-    Only its owner can access the folder (0700), even if it existed before and whatever the
-    permissions of the files in it.
+    Only its owner can access the folder (0700), even if it existed before with other permissions.
     """
     if os.environ.get("APPCA_HOME"):
         return private(Path(os.environ["APPCA_HOME"]).expanduser().absolute())
@@ -47,8 +46,8 @@ def is_served(*, hold: bool = False) -> str | None:
         file = stack.enter_context(lock.opened(place))
         if file is not None and lock.take(file) is False:
             return (
-                f"Another appca serves {place.parent}; use that one, close it, or name another "
-                "folder in APPCA_HOME."
+                f"Another appca serves {place.parent}; use it, close it, or set APPCA_HOME to "
+                "another folder."
             )
         if hold:
             _held.append(stack.pop_all())
@@ -76,8 +75,8 @@ def threads() -> int:
     """Return the threads per computation: ``OMP_NUM_THREADS``, else half of the cores.
 
     The last bits of a matrix product depend on the number of threads, so pages and workers must use
-    the same number. Two workers that use all cores slow each other down: on two cores, two
-    simultaneous products take three times as long as with one thread each.
+    the same number. Two workers must not both use all cores: on two cores, two simultaneous
+    products then take three times as long as with one thread each.
     """
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     if wanted.isascii() and wanted.isdigit() and int(wanted) > 0:
@@ -92,7 +91,7 @@ def hold_threads() -> None:
 
     The limit is permanent: the end of a fit must not change the threads of others in this process.
     """
-    import appca.models.estimator  # noqa: F401 (loads every BLAS there will be)
+    import appca.models.estimator  # noqa: F401 (loads every BLAS)
     from appca.models.threads import hold_blas
 
     hold_blas(threads())

@@ -1,4 +1,4 @@
-"""A fitted model in a file (NPZ, no pickle), which gives the same numbers for new rows.
+"""Files of fitted models (NPZ, no pickle), which give the same numbers for new rows.
 
 The file contains the arrays needed to describe new rows (`FittedModel.model_arrays`), and ``run``,
 a JSON text with ``config`` (`RunConfig.to_dict`) and ``info`` (`RunInfo.to_dict`). Other arrays,
@@ -117,7 +117,7 @@ def _restore(
     try:
         estimator.restore(model.estimator_arrays())
     except (TypeError, ValueError) as error:
-        msg = f"“{name}” does not hold a fitted {kind} ({error})."
+        msg = f"“{name}” does not contain a fitted {kind} ({error})."
         raise InputError(msg) from error
     estimator.log_likelihoods_ = model.log_likelihoods
     estimator.n_iter_, estimator.stop_reason_ = how
@@ -131,7 +131,7 @@ def _describing(name: str, what: str) -> Iterator[None]:
         raise
     except (KeyError, TypeError, ValueError) as error:
         why = str(error).removesuffix(".")
-        msg = f"“{name}” does not say which {what} it holds ({why}); save the {what} again."
+        msg = f"“{name}” has no valid description of its {what} ({why}); save the {what} again."
         raise InputError(msg) from error
 
 
@@ -172,7 +172,7 @@ def about_run(
 def model_bytes(
     config: RunConfig, model: FittedModel, info: RunInfo, names: Sequence[str] | None = None
 ) -> bytes:
-    """Return a model file, without the parts of a run that new rows do not need.
+    """Return a model file, without the parts of a run that are not needed for new rows.
 
     `names` are the names of the data's features, if any.
     """
@@ -185,13 +185,13 @@ def model_bytes(
 def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
     """Read a model file without creating the estimator; `appca.runs.fit.project` uses the result.
 
-    `name` is used in messages. Raises InputError if the file is missing, damaged or no model file.
+    `name` is used in messages. Raises InputError for a missing or damaged file or any other file.
     """
     with _opened(name, file) as packed:
         if f"{RUN}.npy" not in packed:
             msg = (
                 f"“{name}” is not a model file: it lacks “{RUN}”; save the model on the page "
-                "Export, or by `fit --out`."
+                "Export, or with `fit --out`."
             )
             raise InputError(msg)
         text = packed.array(f"{RUN}.npy")
@@ -226,13 +226,13 @@ def _model_of(packed: Packed, name: str, kind: str, config: RunConfig | None = N
     except (TypeError, ValueError, IndexError):
         fits = False
     if not fits:
-        msg = f"The arrays in “{name}” do not fit together; save the model again."
+        msg = f"The arrays in “{name}” do not match each other; save the model again."
         raise InputError(msg)
     return model
 
 
 def fits_together(model: FittedModel, config: RunConfig | None = None) -> bool:
-    """Whether arrays belong to one model with these settings; otherwise queries would fail later.
+    """Whether arrays form a model with these settings; otherwise queries would fail later.
 
     The noise variance is a number, or one per feature (0 for constant features); learned sizes and
     scales are positive.

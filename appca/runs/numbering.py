@@ -1,8 +1,8 @@
 """Numbers of components on screen: 1 to K in every run, assigned once and stored with the run.
 
 When a run is first shown, the Hungarian method matches its components to those of the fit on
-screen. A component with |cos| of at least `ROUGHLY` takes the number of its match, if at most K.
-The others take the free numbers in the order of explained variance. Signs and names belong to
+screen. A component with |cos| of at least `ROUGHLY` gets the number of its match, if at most K.
+The others get the free numbers in the order of explained variance. Signs and names belong to
 directions: a registry in the home, for each data set and model, applies them to every run with that
 direction. Directions never change. `numbered` reorders a run before it is shown or saved.
 """
@@ -36,7 +36,7 @@ class Numbering(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Return the cache key of the numbering; empty if the run is shown as fitted."""
+        """The cache key of the numbering; empty if the run is shown as fitted."""
         as_fitted = self.order == tuple(range(len(self.order))) and -1 not in self.signs
         return "" if as_fitted and not any(self.names) else digest_of([*map(list, self)])
 
@@ -46,7 +46,7 @@ class _Stored(NamedTuple):
 
     numbers: tuple[int, ...]  # (K,) distinct numbers of directions in the registry
     signs: tuple[int, ...]  # (K,) signs before the registry's flips
-    names: tuple[str, ...]  # (K,) for this run only
+    names: tuple[str, ...]  # (K,) names in this run only
     places: tuple[int, ...]  # (K,) numbers on screen: 1 to K
 
 
@@ -225,7 +225,7 @@ def directions(fitted: FittedModel) -> np.ndarray:
 
 
 def likeness(rows: np.ndarray, screen: np.ndarray | None) -> dict[int, tuple[int, int]]:
-    """Match directions (K, D) to those on screen (K', D): index to (index on screen, sign)."""
+    """Map directions (K, D) to matching ones on screen (K', D): index to (index, sign)."""
     if screen is None or screen.shape[1] != rows.shape[1]:
         return {}
     cosine = rows @ screen.T
@@ -249,7 +249,7 @@ def _matched(
     numbers[ours] = registry.numbers[theirs]
     new = np.flatnonzero(numbers == 0)
     numbers[new] = registry.numbers.max(initial=0) + 1 + np.arange(len(new))
-    # a matched component keeps its number; the others take free numbers
+    # matched components keep their numbers; the others get free numbers
     there = {k: place for k, (place, _) in on_screen.items()}
     placed = {k: place for k, place in there.items() if place < K}
     free = sorted(set(range(K)) - set(placed.values()))
@@ -294,7 +294,7 @@ def _stored(run: Run) -> _Stored | None:
         numbers, places = (tuple(map(int, kept[name])) for name in ("numbers", "places"))
         signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
         names = tuple(str(name)[:NAME_LENGTH] for name in kept["names"])
-    except Exception:  # parsers raise any exception
+    except Exception:  # parsers raise many kinds of exceptions
         return None
     K = len(run.fitted.components)
     whole = len(set(numbers)) == len(signs) == len(names) == K and min(numbers, default=1) > 0

@@ -73,13 +73,13 @@ class RunConfig(OfModel):
         A key of `MODELS`.
     parameters : dict
         Keywords of the estimator; missing keywords have their defaults. ``random_state`` is an
-        integer, so that the run is reproducible. If nothing is sampled, settings of sampling are
-        dropped, because they must not change the run's id.
+        integer, so that the run is reproducible. Without sampling, its settings are dropped,
+        because they must not change the run's id.
     stopped_at : int or None
         Number of iterations (over all starts) after which the user stopped the run.
     imported : str or None
-        For a run from a session file, the digest of its arrays, which makes its id differ from
-        that of a fit. Such settings are shown but never fitted.
+        For a run from a session file, the digest of its arrays, so that its id differs from the id
+        of a fit. Such settings are shown but never fitted.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class RunConfig(OfModel):
 
     @property
     def name_of_k(self) -> str:
-        """The setting that bounds the number of components."""
+        """The setting for the number of components."""
         return "n_components" if "n_components" in self.parameters else "max_components"
 
     @property
@@ -136,7 +136,7 @@ class RunConfig(OfModel):
 
     @property
     def is_extended(self) -> bool:
-        """Whether the model drops assumptions of the paper's model."""
+        """Whether the model extends the paper's model."""
         usual = {"noise": "shared", "row_scale": "none"}
         changed = any(self.parameters.get(name, value) != value for name, value in usual.items())
         return changed or self.parameters.get("n_active") == LEARNED
@@ -168,7 +168,7 @@ class RunConfig(OfModel):
 
     @property
     def unknown(self) -> list[str]:
-        """Recorded settings that this version of the model lacks."""
+        """Recorded settings that this version of the model does not have."""
         settings = defaults(self.model, "gibbs")
         return sorted(set(self.to_dict()["parameters"]) - set(settings))
 
@@ -191,7 +191,7 @@ class RunConfig(OfModel):
         """Rebuild the settings of a stored run, which keeps its original id.
 
         New defaults do not change that id. Settings that the model no longer has are listed in
-        `unknown`, and left out of `parameters`.
+        `unknown`, and removed from `parameters`.
         """
         record = plain("settings", settings)
         recorded = fitted(_Record, record)

@@ -10,7 +10,7 @@ A session file (``NAME.appca``) is a zip of
     maps/<i>.npy              (N, 2 or 3) float32, the coordinates of each map
 
 The file contains no pickle, and names in it never become paths. The whole file is checked before
-anything is stored. Arrays do not prove that a run was fitted with its settings. So a run that was
+anything is stored. Arrays do not prove that a run was fitted with its settings, so a run that was
 not fitted here is stored as imported: its id depends on its arrays, and it cannot replace a fit.
 """
 
@@ -54,7 +54,7 @@ CONTENTS, MISSING = "session.json", "data/missing.npy"
 SELECTED = "selections/selected.npy"
 _WIDE = ("scores", "active", "inclusion")  # one column per component; others: one value per row
 MOST_RUNS, MOST_SELECTIONS = 1000, 10_000  # maximum numbers per file
-MOST_SAID = 200_000  # maximum number of values in the provenance, plus eight per column
+MOST_SAID = 200_000  # maximum size of the provenance, plus eight values per column
 TASK, NOW = "appca.runs.session:unpack_here", "selected.npy"
 
 
@@ -174,8 +174,8 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     stored under a new name. `name` appears in messages.
 
     Raises InputError if the file is damaged or not a session file, or if its data are missing or do
-    not match their digest; nothing is stored then. Also raises InputError if writing fails; opening
-    the file again then adds the remainder.
+    not match their digest; then nothing is stored. Also raises InputError if writing fails; open
+    the file again to store the remaining contents.
     """
     packed = Packed(name, stream)
     try:
@@ -193,7 +193,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         msg = f"“{shortened(name)}” is damaged{why}; save it again."
         raise InputError(msg) from error
     store, stored_as = RunStore(home), dict[str, str]()
-    here = or_none(partial(DatasetStore(home).get, dataset.digest))  # with its own name and source
+    here = or_none(partial(DatasetStore(home).get, dataset.digest))  # with its name and source
     digest = DatasetStore(home).put(dataset) if here is None else here.digest
     for about, (config, result, numbering) in zip(contents.runs, runs, strict=True):
         # a run is stored as imported unless the same fit exists here
@@ -249,7 +249,7 @@ def _contents(packed: Packed) -> _Contents:
     number = described.get("version")
     if described.get("format") != FORMAT or type(number) is not int or number < 1:
         msg = (
-            f"“{name}” is not a session file that this version of appca reads; it says "
+            f"“{name}” is not a session file for this version of appca; its format is "
             f"“{shortened(described.get('format'))}”, version {shortened(number)}."
         )
         raise InputError(msg)
@@ -271,8 +271,8 @@ def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
     )
     if dataset.digest != about.digest:
         msg = (
-            f"The data in “{shortened(packed.name)}” are not the data that its fits were made from "
-            "(their digest differs); save the file again."
+            f"The data in “{shortened(packed.name)}” are not the data of its fits "
+            "(the digest differs); save the file again."
         )
         raise InputError(msg)
     return dataset
@@ -316,9 +316,9 @@ def _read_run(
     fits &= config.dataset == dataset.digest and shown.active.dtype == bool
     order, signs, names = about.components.rows, about.components.turned, about.components.names
     if not fits or sorted(order) != list(range(K)) or not len(signs) == len(names) == K:
-        msg = "a run does not fit the data"
+        msg = "a run does not match the data"
         raise ValueError(msg)
-    back = np.argsort(order)  # back to the order of the estimator, to recognize a fit
+    back = np.argsort(order)  # order of the estimator, to recognize a fit
     raw = shown.arranged(back.tolist(), np.array(signs)[back].tolist())
     return config, FitResult(raw, info), Numbering(tuple(order), tuple(signs), tuple(names))
 
@@ -332,7 +332,7 @@ def _mask(packed: Packed, dataset: Dataset, member: str) -> np.ndarray:
 
 
 def _is_fit(run: Run | None, fitted: FittedRun) -> bool:
-    """Whether a run has these arrays; 0.0 equals -0.0, because flips change the sign of zero."""
+    """Whether a run has these arrays, regardless of the sign of zero, which flips change."""
     arrays = fitted.to_arrays()
     try:
         stored = run.fitted.to_arrays() if run is not None else {}

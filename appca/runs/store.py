@@ -53,13 +53,13 @@ class Run:
         """
         try:
             return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
-        except Exception as error:  # zipfile and NumPy raise any exception
+        except Exception as error:  # zipfile and NumPy raise many kinds
             why = f" ({reason(error)})" if isinstance(error, OSError) else ""
             msg = f"The arrays of fit {self.id} cannot be read{why}; {remedy(self.config)}."
             if is_passing(error):
                 msg = (
                     f"The arrays of fit {self.id} cannot be read now ({reason(error)}); the fit is "
-                    "kept: remove the cause and look again."
+                    "not deleted: remove the cause and try again."
                 )
             raise InputError(msg) from error
 
@@ -87,7 +87,7 @@ class RunStore:
     def save(
         self, config: RunConfig, result: FitResult, name: str | None = None, origin: str = "fit"
     ) -> Run:
-        """Store a result; an existing run is kept and becomes the newest.
+        """Store a result; an existing equal run is kept and becomes the newest.
 
         The default name is made from the settings. The origin is "fit" or "live"; except for runs
         with `Run.kept`, only the newest 50 runs of origin "live" stay. Raises InputError if writing
@@ -130,7 +130,7 @@ class RunStore:
         return or_none(partial(_read, run.path))
 
     def get(self, run_id: str) -> Run | None:
-        """Return a run, including from a shared home; None if it is missing or damaged.
+        """Return a run from this or a shared home; None if it is missing or damaged.
 
         See `or_none`.
         """
@@ -162,7 +162,7 @@ class RunStore:
         except OtherFormat as error:
             return str(error)
         except _UNREADABLE as error:
-            why = f"Fit {run_id} is damaged ({reason(error)}) and left out; "
+            why = f"Fit {run_id} is damaged ({reason(error)}) and skipped; "
             return f"{why}delete it or fit it again."
         return None
 
@@ -207,7 +207,7 @@ class RunStore:
 
 
 def is_passing(error: BaseException | None) -> bool:
-    """Whether reading failed for lack of memory, file handles or permission, not by damage."""
+    """Whether reading failed for lack of memory, file handles or permission, not due to damage."""
     if isinstance(error, FileNotFoundError):
         return False
     if isinstance(error, OSError):
@@ -223,13 +223,13 @@ def _read(folder: Path) -> Run:
     size = (folder / ARRAYS).stat().st_size
     msg = None
     if meta["id"] != folder.name:
-        msg = f"it is named {folder.name} but holds {meta['id']}"
+        msg = f"it is named {folder.name} but contains {meta['id']}"
     elif config.id != folder.name:
-        msg = "its settings are not those it was fitted with"
+        msg = "its settings have changed since the fit"
     elif size != meta["bytes"]:
         msg = f"{ARRAYS} has {size} bytes instead of {meta['bytes']}"
     elif not isinstance(meta["name"], str | None):
-        msg = "config.json has another shape than that of a run"
+        msg = "config.json does not describe a run"
     if msg:
         raise ValueError(msg)
     return Run(
@@ -355,7 +355,7 @@ def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]
         try:
             listed = read_json(file, name).get(FILES, {}) if file.suffix == ".json" else {}
             if not isinstance(listed, dict) or any(Path(each).name != each for each in listed):
-                msg = "it lists other files than its own"
+                msg = "its list of files is wrong"
                 raise ValueError(msg)
             digests |= listed
         except Exception as error:  # parsers raise any exception
@@ -402,7 +402,7 @@ def damage(run: Run) -> str | None:
         return None
     except Exception as error:  # parsers raise any exception
         return (
-            f"{_words(run)} are damaged ({reason(error)}) and left out; name a component again, "
+            f"{_words(run)} are damaged ({reason(error)}) and skipped; name a component again, "
             "which replaces the file."
         )
     return None
@@ -422,7 +422,7 @@ def _read_labels(run: Run, k: int) -> Labels:
     names = tuple(_tidy(name, NAME_LENGTH) or "" for name in kept["names"])
     signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
     if not len(names) == len(signs) == k:
-        msg = f"they are not those of {k} components"
+        msg = f"they are not of {k} components"
         raise ValueError(msg)
     return Labels(names, signs)
 

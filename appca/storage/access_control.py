@@ -26,14 +26,14 @@ def refusal(address: str | None, hosts: Iterable[str], *, guarded: bool) -> str 
     if guarded or is_loopback(address or "") or not all(map(is_loopback, hosts)):
         return None
     return (
-        f"The address {address or 'of all networks'} lets others in, and appca has no accounts; "
-        f"name the host in server.allowedHosts, set {TOKEN}, or put a proxy with a login before "
-        "it and add --behind-proxy."
+        f"The address {address or 'of all networks'} is open to others, and appca has no accounts; "
+        f"name the host in server.allowedHosts, set {TOKEN}, or use a proxy with a login "
+        "and add --behind-proxy."
     )
 
 
 def cookie(secret: str) -> str:
-    """Return the cookie for a browser that had the token; the token cannot be derived from it."""
+    """Return the cookie for a browser that has sent the token, which it does not reveal."""
     return hmac.new(secret.encode(), b"cookie", "sha256").hexdigest()[:40]
 
 
@@ -43,5 +43,5 @@ def same(text: str, other: str) -> bool:
 
 
 def listed(text: str) -> list[str]:
-    """Return the items of an environment variable that lists several."""
+    """Split an environment variable that is a list."""
     return re.split(r"[\s,]+", text.strip()) if text.strip() else []

@@ -24,7 +24,7 @@ from appca.words import InputError
 
 _DRAFT = re.compile(r"\.[0-9a-f]{32}(?:-.+)?")
 ASIDE = ".before"  # no leading dot, so that `sweep` ignores it
-_STALE_SECONDS = 86_400  # age in seconds above which a draft has no living owner
+_STALE_SECONDS = 86_400  # older drafts are abandoned
 _TRIES = 10
 
 
@@ -32,7 +32,7 @@ def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
     """Write a file atomically; text becomes UTF-8. May raise OSError.
 
     If writing fails, the old file is unchanged and no draft remains. A `durable` file survives a
-    power failure after the return.
+    power failure once this function has returned.
     """
     with growing(path, durable=durable) as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -173,7 +173,7 @@ def _new_name(folder: Path) -> Path:
 
 @contextmanager
 def _claimed(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
-    """Make a draft and hold its lock; remove it at the end unless it was moved."""
+    """Make and lock a draft, and remove it at the end unless it was moved."""
     for _ in range(_TRIES):
         draft = _new_name(folder)
         try:
@@ -195,7 +195,7 @@ Content = TypeVar("Content")
 
 
 class OtherFormat(InputError):
-    """A file has a different version's format."""
+    """A file has the format of another version."""
 
 
 def numbered(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,7 +249,7 @@ class Damaged(ValueError):
     """A file has changed since it was written."""
 
     def __init__(self, file: Path) -> None:
-        super().__init__(f"{file.name} has been changed since it was stored")
+        super().__init__(f"{file.name} has changed since it was stored")
         self.file = file
 
 
@@ -298,7 +298,7 @@ def lines_in(content: bytes) -> tuple[list[str], int]:
 
 DIGEST = "sha256"
 MOST_REMEMBERED = 1 << 14  # maximum number of cached folders
-SETTLED_SECONDS = 2.0  # two changes within this time may have the same modification time
+SETTLED_SECONDS = 2.0  # changes within this time may have equal modification times
 Result = TypeVar("Result")
 
 
@@ -421,8 +421,8 @@ def read_cached(file: Path) -> dict[str, np.ndarray] | None:
 def write_cached(file: Path, of: str = "", **arrays: np.ndarray) -> None:
     """Write an NPZ file atomically, without pickle.
 
-    It is deleted with its sources `of`: digests of data sets or ids of runs. Raises OtherFormat if
-    the existing file is from a later version, or OSError.
+    It is deleted together with its sources `of`: digests of data sets or ids of runs. Raises
+    OtherFormat if the existing file is from a later version, or OSError.
     """
     write_numbered(file, {**arrays, _OF: np.array(of)}, file.name)
 

@@ -60,7 +60,7 @@ class Recorded:
 
 
 def without(settings: Mapping[str, Any], later: Mapping[str, object]) -> dict[str, Any]:
-    """Remove settings that were added later and have the value that changes nothing."""
+    """Remove later settings that have the value of older records; see `Recorded`."""
     return {
         name: value
         for name, value in settings.items()

@@ -83,6 +83,6 @@ class JournalStore:
 
     def _checked(self, name: str) -> Path:
         if not is_id(name):
-            msg = f"A journal is named by {ID_DIGITS} hex digits; got {name!r:.40}."
+            msg = f"The name of a journal has {ID_DIGITS} hex digits; got {name!r:.40}."
             raise ValueError(msg)
         return self.folder / name

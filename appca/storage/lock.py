@@ -59,7 +59,7 @@ def take(file: int) -> bool | None:
 
 
 def is_free(path: Path) -> bool | None:
-    """Whether no process holds the lock of a file or folder; None if unknown."""
+    """Whether a file or folder is not locked; None if unknown."""
     with opened(path) as file:
         return None if file is None else take(file)
 

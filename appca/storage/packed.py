@@ -1,7 +1,7 @@
 """Untrusted zip files of arrays (NPY) and texts (JSON), checked before any content is read.
 
-An NPZ file is such a zip. Names of members never become paths; pickles are refused. Memory pages of
-mapped arrays are also released here.
+An NPZ file is such a zip. Names of members never become paths; pickles are refused. `give_back`
+releases memory pages of mapped arrays.
 """
 
 import io
@@ -53,7 +53,7 @@ class Packed:
         self._items = {item.filename: item for item in items}
         self.n_bytes = sum(item.file_size for item in items)
         if len(items) > MOST_MEMBERS or len(self._items) < len(items):
-            self._refuse(f"holds {len(items):,} files, too many or two of one name")
+            self._refuse(f"contains {len(items):,} files, too many or with repeated names")
         if any(item.compress_type not in _METHODS for item in items):
             self._refuse("is compressed by a rare method")
         if self.n_bytes > most_bytes:
@@ -63,7 +63,7 @@ class Packed:
             try:
                 self._archive.open(item).close()
             except Exception as error:
-                self._refuse(f"holds a damaged “{shortened(item.filename)}”", error)
+                self._refuse(f"contains a damaged “{shortened(item.filename)}”", error)
 
     def __contains__(self, member: str) -> bool:
         return member in self._items
@@ -85,7 +85,7 @@ class Packed:
                 expected = math.prod(shape) * dtype.itemsize
                 is_plain = dtype.kind in "biufU" and not dtype.hasobject
                 if not is_plain or min(shape, default=0) < 0 or expected > item.file_size:
-                    msg = "not an array of numbers or texts, or not of its stated length"
+                    msg = "not an array of numbers or texts, or of the wrong length"
                     raise ValueError(msg)
                 data = stream.read(item.file_size)
                 if len(data) != expected:
@@ -93,11 +93,11 @@ class Packed:
                     raise ValueError(msg)
             values = np.frombuffer(data, dtype).reshape(shape, order="F" if by_columns else "C")
             if not is_text(values):
-                msg = "characters that do not exist"
+                msg = "invalid characters"
                 raise ValueError(msg)
             return values.astype(dtype.newbyteorder("="), copy=False)
         except Exception as error:
-            self._refuse(f"holds a damaged “{shortened(member)}”", error)
+            self._refuse(f"contains a damaged “{shortened(member)}”", error)
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
         """Read all NPY members whose names begin with `prefix`; keys are the rest of the names."""
@@ -115,12 +115,12 @@ class Packed:
         """
         item = self._item(member)
         if item.file_size > self._most_text:
-            self._refuse(f"holds a text of {item.file_size:,} bytes")
+            self._refuse(f"contains a text of {item.file_size:,} bytes")
         try:
             with self._archive.open(item) as stream:
                 return as_object(stream.read(item.file_size).decode())
         except Exception as error:
-            self._refuse(f"holds a damaged “{shortened(member)}”", error)
+            self._refuse(f"contains a damaged “{shortened(member)}”", error)
 
     def _item(self, member: str) -> zipfile.ZipInfo:
         if member not in self._items:

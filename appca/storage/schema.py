@@ -1,7 +1,7 @@
 """Types for untrusted input: bounded, and validated completely by msgspec.
 
-The types are defined with their uses; this module converts values to types, or errors to clauses
-for messages.
+The types are defined where they are used. This module converts values to types, and errors to
+clauses of messages.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The text is executed in a process of its own, and what it makes is compared bit for bit."""
+"""Tests of exported scripts: they reproduce a run bit for bit in a new process."""
 
 import io
 import os
@@ -105,14 +105,14 @@ def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in_if_it_is_the_
     dataset = read("own 'table'.csv", io.BytesIO(table), missing="mean")
     config = RunConfig(dataset.digest, SCALED, "PPCA", {"n_components": 2})
     text = script(dataset, recipe_of(config))
-    assert "write here where the files are" in text
+    assert "the folder of the files" in text
     (tmp_path / "own 'table'.csv").write_bytes(table)
     made: dict = {}
     monkeypatch.chdir(tmp_path)
     exec(text, made)
     assert same_bits(made["scores"], fit_run(dataset, config).fitted.scores)
     (tmp_path / "own 'table'.csv").write_bytes(table.replace(b"item 3,", b"item three,"))
-    with pytest.raises(AssertionError, match="these are not the data of the fit"):
+    with pytest.raises(AssertionError, match="the fit used other data"):
         exec(text, {})
 
 

@@ -1,4 +1,4 @@
-"""Campaigns: stored and gone on with; grids over K and L, advice and stability."""
+"""Tests of campaigns, which can be resumed: grids over K and L, suggestions, stability."""
 
 import math
 from dataclasses import dataclass, replace
@@ -147,7 +147,7 @@ def test_an_interrupted_campaign_goes_on_where_it_was_and_ends_the_same(
         ("grid", {"actives": (0,)}, "whole numbers from 1"),
         ("grid", {"n_folds": 1}, "whole numbers from 2"),
         ("grid", {"preprocessing": {"scale": "odd"}}, "scale must be"),
-        ("stability", {"model": "PPCA"}, "with a model out of aPPCA, aFA"),
+        ("stability", {"model": "PPCA"}, "fitted with aPPCA or aFA"),
     ],
 )
 def test_settings_without_meaning_are_refused_in_a_sentence(kind, change, said):
@@ -312,7 +312,7 @@ def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
     assert [advise(grid, L).cell for L in (2, 7)] == [(5, 2)] * 2
     assert advise(grid, 2).reason == (
         "With L = 2, K = 5 is the elbow of a curve that rises to the edge of the grid: "
-        "0.10 nats for 1 more, against 2.10 between 2 and 3."
+        "0.10 nats for 1 more, compared with 2.10 from 2 to 3."
     )
     assert advise(grid, 1).cell[1] == 1
     config = GridConfig("d" * 64, {}, "aPPCA", {}, (2, 3), (1, 2), n_folds=2)

@@ -1,4 +1,4 @@
-"""Fits compared: components paired, rivals, which model is proposed, errors on hidden cells."""
+"""Tests of comparisons: matched components, rivals, suggested models, errors on hidden cells."""
 
 from itertools import permutations
 

@@ -1,4 +1,4 @@
-"""Components and subspaces by other routes: counted by hand, decompositions, shares."""
+"""Tests of components and subspaces against counts and direct computations."""
 
 from dataclasses import replace
 from itertools import combinations, permutations, product

@@ -1,4 +1,4 @@
-"""Chains and fits judged: Raftery and Lewis' numbers, verdicts in words, draws aligned."""
+"""Tests of diagnostics: Raftery and Lewis' published values, messages, aligned draws."""
 
 import numpy as np
 import pytest

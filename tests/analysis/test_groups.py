@@ -1,4 +1,4 @@
-"""A group against the rest, rules that describe it, and selections kept on disk."""
+"""Tests of comparisons of groups, rules, and stored selections."""
 
 from dataclasses import replace
 
@@ -283,7 +283,7 @@ def test_refusals_say_what_was_given_and_what_to_do():
     for given, selected, words in (
         (columns, few, "at least 6 selected rows and 6 others; got 3 and 897"),
         (columns, np.arange(12) < 6, "“x0” has 900 values for 12 rows; give one value per row"),
-        ({"same": np.ones(N)}, np.arange(N) < 50, "No column differs"),
+        ({"same": np.ones(N)}, np.arange(N) < 50, "No column distinguishes"),
     ):
         with pytest.raises(InputError, match=words):
             described(given, selected)
@@ -319,7 +319,7 @@ def test_named_selections_come_back_from_the_disk(tmp_path):
         store.delete(DIGEST, "door")
     for digest, name, mask, words in (
         (DIGEST, " \n ", mask_of(1), "needs a name"),
-        (DIGEST, "empty", mask_of(), "no rows to keep as “empty”"),
+        (DIGEST, "empty", mask_of(), "no rows to save as “empty”"),
         ("../../x", "name", mask_of(1), "64 hex digits"),
     ):
         with pytest.raises(InputError, match=words):

@@ -1,4 +1,4 @@
-"""Neighbours kept by maps and panels, against scikit-learn and sorting; UMAP and what it keeps."""
+"""Tests of preserved neighbours against scikit-learn and sorting, and of UMAP and its cache."""
 
 import sys
 from dataclasses import replace
@@ -278,7 +278,7 @@ def config_of(dataset: Dataset, **changes: object) -> EmbeddingConfig:
     [
         ({"n_neighbors": 1}, 0, "n_neighbors must be at least 2 and n_components 2 or 3; got 1"),
         ({"n_components": 4}, 0, "got 15 and 4"),
-        ({"min_dist": 1.5}, 0, "min_dist must lie between 0 and spread=1.0; got 1.5"),
+        ({"min_dist": 1.5}, 0, "min_dist must be between 0 and spread=1.0; got 1.5"),
         ({"min_dist": float("nan")}, 0, "got nan"),
         ({"start": "spectral"}, 0, "start must be “pca”, or “appca” with the id of a fit"),
         ({"start": "appca"}, 0, "got “appca” with fit None"),

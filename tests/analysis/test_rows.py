@@ -1,4 +1,4 @@
-"""Rows: T2 and Q by dense linear algebra, one row taken apart, rows that are alike or new."""
+"""Tests of T2 and Q against dense algebra, of single rows, similar rows and new rows."""
 
 import itertools
 
@@ -405,7 +405,7 @@ def test_rows_are_described_once_and_kept_under_run_and_rows(tmp_path):
     RunStore(tmp_path).delete(config.id)
     assert tasks.project(spec, tasks.Context(tmp_path)) == {"key": key}  # known
     kept.unlink()
-    with pytest.raises(InputError, match="not there any more; open both again"):
+    with pytest.raises(InputError, match="no longer exist; open both again"):
         tasks.project(spec, tasks.Context(tmp_path))
     kept.parent.rmdir()
     kept.parent.write_text("a file where the folder would be")

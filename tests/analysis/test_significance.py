@@ -1,4 +1,4 @@
-"""Association, enrichment, drift: chance is found as often as stated, what was planted first."""
+"""Tests of association, enrichment and drift: false positive rates, and simulated effects."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -205,8 +205,8 @@ def test_technical_columns_are_marked_and_useless_ones_left_out():
     columns = tests.drop_duplicates("column").set_index("column")
     assert columns["technical"][lambda s: s != ""].to_dict() == {
         **dict.fromkeys(["kind", "code"], "the file is sorted by this column"),
-        **dict.fromkeys(["depth", "minus"], "it follows the row sum"),
-        "Batch_2": "it is named like a batch",
+        **dict.fromkeys(["depth", "minus"], "it is correlated with the row sum"),
+        "Batch_2": "its name suggests a batch",
     }
     assert columns["kind"][["when", "code", "depth"]].tolist() == ["date", "class", "number"]
     assert tests.attrs["left_out"] == ["one"]
@@ -345,12 +345,12 @@ def test_regions_of_an_atlas_are_sets_of_voxels(tmp_path):
     for other in ({}, near):
         assert read_sets_apart(*file, tmp_path, space | other) == sets
     for other, words in (
-        ({"grid": [4, 5, 7]}, "is 4 x 5 x 6, the recording 4 x 5 x 7; both must agree"),
-        ({"affine": np.diag([-1.0, 1, 1, 1]).tolist()}, "from the recording's by up to 2; both"),
+        ({"grid": [4, 5, 7]}, "has the grid 4 x 5 x 6, but the recording has 4 x 5 x 7; resample"),
+        ({"affine": np.diag([-1.0, 1, 1, 1]).tolist()}, "the recording's by up to 2; resample"),
     ):
         with pytest.raises(InputError, match=words):
             read_sets_apart(*file, tmp_path, space | other)
-    with pytest.raises(InputError, match="is 5 x 6, the recording 5 x 6 x 1"):
+    with pytest.raises(InputError, match="has the grid 5 x 6, but the recording has 5 x 6 x 1"):
         read_sets(*saved("flat.nii", atlas[0]))
 
 
@@ -407,7 +407,7 @@ def test_classes_differ_without_a_sign_and_tables_must_agree(model):
     tests = drifted(old, new).set_index("column")
     assert tests.loc["kind", ["direction", "part"]].tolist() == ["high: b; low: a", "level"]
     assert np.isnan(tests.loc["kind", "old"])
-    with pytest.raises(InputError, match="1 columns in one only"):
+    with pytest.raises(InputError, match="1 columns in only one of them"):
         drifted(old, new.drop(columns="x"))
     with pytest.raises(InputError, match="got 60 and 4 rows"):
         drifted(old, new[:4])

@@ -1,4 +1,4 @@
-"""Tables: the same numbers in every format, no formula; kinds of columns by their values."""
+"""Tests of tables: equal numbers in every format, no formulas; kinds of columns."""
 
 import io
 from dataclasses import replace
@@ -295,7 +295,7 @@ def test_masked_cells_are_missing_and_words_are_refused():
         np.testing.assert_array_equal(matrix_of(X).values, masked.filled(np.nan))
     assert matrix_of(dense.astype(np.uint8)).values.dtype == np.uint8
     assert matrix_of(frame).names == ("a", "b")
-    with pytest.raises(InputError, match="“a” of X holds values that are no numbers"):
+    with pytest.raises(InputError, match="“a” of X has values that are not numbers"):
         matrix_of(pd.DataFrame({"a": ["x"]}))
     with pytest.raises(InputError, match=r"rows and features; got an array of shape \(3,\)"):
         matrix_of(np.ones(3))

@@ -1,4 +1,4 @@
-"""Verdicts about fits, rows and columns, on data whose truth is planted."""
+"""Tests of verdicts about fits, rows and columns on simulated data with known structure."""
 
 import io
 
@@ -89,7 +89,7 @@ def rows_of_a_half_empty_file(rng, n=None):
     dataset = read("half.csv", io.BytesIO(table.to_csv(index=False).encode()))
     np.testing.assert_allclose(dataset.X, X, atol=1e-9)
     noted = dataset.provenance["report"]["notes"]["Set aside"]
-    assert noted == f"{n:,} rows with nothing measured"
+    assert noted == f"{n:,} rows without any measurement"
     return dataset, K, L
 
 

@@ -1,4 +1,4 @@
-"""Who may ask: origins, hosts, keys, paths and sizes, at every door of the server."""
+"""Tests of access control at every entry point: origins, hosts, keys, paths and sizes."""
 
 import asyncio
 import gc
@@ -192,7 +192,7 @@ def test_an_address_of_all_networks_is_refused_in_one_sentence(tmp_path):
     )
     told = started.stdout + started.stderr
     assert started.returncode not in (0, None)
-    assert told.count("lets others in") == 1
+    assert told.count("is open to others") == 1
     assert "Traceback" not in told
 
 

@@ -1,4 +1,4 @@
-"""Files, names and texts of strangers: checked, bounded, shown as they are; none becomes code."""
+"""Tests of untrusted files, names and texts: validated, bounded, shown literally, never run."""
 
 import ast
 import contextlib
@@ -137,7 +137,7 @@ WRONG: list[tuple[tuple, str, Any, str]] = [  # place, last steps, value, of the
     (INFO, "stop_reason", "x" * 2000, "where a text of at most 1,000 characters belongs"),
     (INFO, "versions", VERSIONS, "“versions”"),
     ((), "runs", 3, "is damaged: it has 3 for “runs”, where a list belongs; save it again."),
-    ((), "version", 0, "that this version of appca reads; it says “appca session”, version 0."),
+    ((), "version", 0, "for this version of appca; its format is “appca session”, version 0."),
     (("dataset",), "digest", "../../x", "“digest” of “dataset”, where a text of another form bel"),
     (PROVENANCE, "options", {"n": [[EVIL]]}, "“options” is not a single number or text, or a list"),
     (PROVENANCE, "grid", [100_000] * 3, "100000 for “grid” 1, where a whole number of at most 512"),
@@ -220,7 +220,7 @@ def test_files_altered_at_random_are_refused_in_a_sentence_or_shown(start, tmp_p
     ("member", "content", "words"),
     [
         ("data/matrix.npy", bytes(70 << 20), "unpacks to 73 MB, more than 67 MB"),
-        ("session.json", b"[" * (9 << 20), "holds a text of 9,437,184 bytes"),
+        ("session.json", b"[" * (9 << 20), "contains a text of 9,437,184 bytes"),
     ],
 )
 def test_a_small_session_file_does_not_unpack_to_much(member, content, words):
@@ -271,7 +271,7 @@ def test_a_session_of_great_size_costs_its_own_process_only(tmp_path, monkeypatc
             rows = npy(np.zeros((12_000_000, 2), np.uint8)) if name == "data/matrix.npy" else None
             new.writestr(name, rows or old.read(name))
     assert large.stat().st_size < 100_000
-    with pytest.raises(InputError, match=r"“large\.appca” cannot be read in 42 MB, the most"):
+    with pytest.raises(InputError, match=r"“large\.appca” is damaged, or needs more than 42 MB"):
         unpack_apart("large.appca", large, tmp_path / "home", tmp_path / "scratch")
     assert not (tmp_path / "home").exists() or not RunStore(tmp_path / "home").list()
 
@@ -384,12 +384,12 @@ def test_a_forged_model_gets_its_sentence(tmp_path):
     for change, why in BAD_MODELS:
         with pytest.raises(InputError) as told:
             read_model("m.npz", forged(change))
-        said = f"“m.npz” does not say which model it holds ({why}); save the model again."
+        said = f"“m.npz” has no valid description of its model ({why}); save the model again."
         assert str(told.value) == said
         assert faults_of(said, "m.npz") == ""
     wider = forged(lambda facts: facts["config"]["parameters"].update(n_components=5))
     (tmp_path / "m.npz").write_bytes(wider.getvalue())
-    with pytest.raises(InputError, match="do not fit together; save the model again"):
+    with pytest.raises(InputError, match="do not match each other; save the model again"):
         load_model(tmp_path / "m.npz")
 
 

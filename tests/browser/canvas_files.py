@@ -1,4 +1,4 @@
-"""Scenes of random rows as files, served with the canvas and a page that shows them."""
+"""Scenes of random rows as files, and a server for the canvas and a page of a scene."""
 
 import functools
 import http.server

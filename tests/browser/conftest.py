@@ -1,7 +1,7 @@
-"""A Streamlit server and a Chromium for the browser tests.
+"""Fixtures of browser tests: a Streamlit server and a Chromium.
 
-Use ``serve`` to start an app and ``visit`` to open a page of it; both end by themselves. Mark the
-tests with ``browser`` (tests/conftest.py skips them where there is no Chromium).
+Use ``serve`` to start an app and ``visit`` to open a page; both close automatically. Mark tests
+with ``browser``, so that tests/conftest.py skips them without a Chromium.
 """
 
 import os
@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 120
-WAIT_MS = 90_000  # for what a test awaits: three times what a slow machine was seen to take
+WAIT_MS = 90_000  # three times as long as on a slow machine
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -39,16 +39,16 @@ class Server(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """An open page and what went wrong on it so far."""
+    """An open page with its requests and errors."""
 
     page: Any  # playwright.sync_api.Page
-    outside: list[str]  # requests to any other machine
+    outside: list[str]  # requests to other machines
     errors: list[str]  # exceptions in the page's scripts
 
 
 @pytest.fixture(scope="session")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
-    """Return a function ``serve(script, **environment)``; one server a script and environment."""
+    """Return ``serve(script, **environment)``, which reuses a server for equal arguments."""
     servers: dict[tuple, Server] = {}
 
     def start(script: str | Path, **environment: str) -> Server:
@@ -98,14 +98,14 @@ def wait_for(address: str, process: subprocess.Popen, log: Path) -> None:
         try:
             return urllib.request.urlopen(address, timeout=5).close()
         except OSError:
-            time.sleep(0.05)  # of the server's start, not of a test
+            time.sleep(0.05)  # only while the server starts
     process.kill()
     pytest.fail(f"the server did not start:\n{log.read_text()[-3000:]}")
 
 
 @pytest.fixture(scope="session")
 def server(serve: Callable[..., Server]) -> Server:
-    """Serve the app, once for all tests that need no server of their own."""
+    """Serve the app for all tests that can share a server."""
     return serve(ROOT / "app.py", OMP_NUM_THREADS="1")
 
 
@@ -126,7 +126,7 @@ def playwright_driver() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def browsers(playwright_driver: Any, chromium: str) -> Iterator[Callable[..., Any]]:
-    """Return a function that gives the Chromium of all tests of this process."""
+    """Return a function that returns the Chromium of this process."""
     browser = playwright_driver.chromium.launch(executable_path=chromium, args=FLAGS)
     yield lambda: browser
     browser.close()
@@ -136,11 +136,10 @@ def browsers(playwright_driver: Any, chromium: str) -> Iterator[Callable[..., An
 def visit(browsers: Callable[..., Any]) -> Iterator[Callable[..., Visit]]:
     """Return a function ``visit(url, width=1440, height=1000, dark=False)``.
 
-    With `still` nothing moves, as for those who ask for that: for tests of what stands in the end,
-    since a picture that moves is drawn sixty times a second, by the processor. Every visit has a
-    browser profile of its own, since a browser stops drawing the pages behind the front one; it is
-    closed at the end of the module. A page that asked another machine for anything, or whose
-    scripts failed, fails the module.
+    `still` requests reduced motion, which saves the processor from drawing sixty pictures a
+    second; use it for tests of the final picture. Every visit has its own browser profile, because
+    a browser does not draw pages in the background; it is closed at the end of the module. The
+    module fails if a page has called another machine, or a script of the page has failed.
     """
     visits: list[Visit] = []
     contexts: list[Any] = []

@@ -1,4 +1,4 @@
-"""The app in a real browser: the first picture, live sliders, reloads, undo; fetched scenes."""
+"""Tests of the app in a browser: first picture, sliders, reloads, undo, fetched scenes."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The canvas in a browser, without Streamlit: what it draws, selects, opens, turns and keeps."""
+"""Tests of the canvas in a browser without Streamlit: drawing, selection, details, rotation."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The canvas and the app in Firefox: the ESR of Debian on a screen (see `.ci/run`)."""
+"""Tests of the canvas and the app in Debian's Firefox ESR, with a display (see `.ci/run`)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

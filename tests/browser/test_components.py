@@ -1,4 +1,4 @@
-"""Components, Check and Export in a browser: rows under the hand, two fits, downloads."""
+"""Tests of Components, Check and Export in a browser: hovered rows, two fits, downloads."""
 
 import base64
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every page: readable by everybody, by the keyboard alone, and at 200%."""
+"""Tests of every page: accessibility, keyboard use, and 200% zoom."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""The page Explore in a browser: the canvas beside its sliders, a click on a point, long fits."""
+"""Tests of the page Explore in a browser: canvas, sliders, clicks on points, long fits."""
 
 import re
 from pathlib import Path

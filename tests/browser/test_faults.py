@@ -1,4 +1,4 @@
-"""What only a real server and browser show: strangers refused, nothing told; behind nginx."""
+"""Tests with a real server and browser: refused requests without details; behind nginx."""
 
 import http.client
 import io

@@ -1,4 +1,4 @@
-"""JupyterHub by deploy/jupyterhub: three accounts of the system, each with a server of its own."""
+"""Tests of deploy/jupyterhub: three system accounts, each with its own server."""
 
 import os
 import pwd

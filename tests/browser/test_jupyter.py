@@ -1,4 +1,4 @@
-"""The tile in JupyterLab: pages, uploads, pictures, downloads and cookies below a server's path."""
+"""Tests of the tile in JupyterLab: pages, uploads, downloads and cookies under a server's path."""
 
 import json
 import os

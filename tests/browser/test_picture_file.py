@@ -1,4 +1,4 @@
-"""Pages opened from the disk: 10,000 images in one file, and the page that fits by itself."""
+"""Tests of pages opened from disk: 10,000 images in one file, and the page that fits."""
 
 import io
 from pathlib import Path

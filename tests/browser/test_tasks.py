@@ -1,4 +1,4 @@
-"""Files of a first-time user become pictures in so many clicks, and by the keyboard alone."""
+"""Tests of tasks of a new user: from a file to a picture in a few clicks or key presses."""
 
 import io
 import re

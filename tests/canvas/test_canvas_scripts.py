@@ -1,4 +1,4 @@
-"""JavaScript under node: the logic of the canvas, and EM of the page against the estimators."""
+"""Tests of JavaScript in Node.js: the canvas, and the page's EM against the estimators."""
 
 import json
 import os

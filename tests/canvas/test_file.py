@@ -1,4 +1,4 @@
-"""The picture of a model as a file that asks the network for nothing, as figures, and of codes."""
+"""Tests of pictures of models and codes as figures, and as files that work offline."""
 
 import base64
 import json

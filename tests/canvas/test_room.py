@@ -1,4 +1,4 @@
-"""Room order against a plain quadratic reference, and rows spread over the file."""
+"""Tests of the placement of images against a quadratic reference."""
 
 import sys
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""A scene read as the browser reads it says what the run says; how it is sent."""
+"""Tests of scenes: decoded as in the browser, they equal the run; their transfer."""
 
 import io
 import itertools

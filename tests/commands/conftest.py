@@ -1,4 +1,4 @@
-"""Commands run in a folder of their own, that holds files such as the examples name."""
+"""Fixtures of command tests: a folder with the files of the examples."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from appca.data.sources import load
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """Return the working folder: measurements.csv with gaps, new.csv of digits, faces of images."""
+    """Return the working folder, with tables, digits and images."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("abcde"))
@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def said(capsys) -> Callable[..., tuple[str, str]]:
-    """Return ``said(arguments, code=0)``: what a command prints, whose exit code is checked."""
+    """Return ``said(arguments, code=0)``, which runs a command and checks its exit code."""
 
     def run(arguments: str | list[str], code: int = 0) -> tuple[str, str]:
         capsys.readouterr()
@@ -49,7 +49,7 @@ def said(capsys) -> Callable[..., tuple[str, str]]:
 
 @pytest.fixture
 def places(monkeypatch) -> list[dict[str, str]]:
-    """What the browser would be sent to."""
+    """Return the list of pages that commands open in the browser."""
     found: list[dict[str, str]] = []
     monkeypatch.setattr(app, "run", lambda options: found.append(app.place(options)) or {})
     return found
@@ -62,7 +62,7 @@ def arrays_of(path: Path | str) -> dict[str, np.ndarray]:
 
 
 class Nobody:
-    """A server that is not there."""
+    """A stand-in for a server process."""
 
     stdin = None
 

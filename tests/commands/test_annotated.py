@@ -1,4 +1,4 @@
-"""`appca fit CELLS.h5ad --out FITTED.h5ad` adds to the file, and changes nothing else in it."""
+"""Tests that `appca fit CELLS.h5ad --out FITTED.h5ad` only adds to the file."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""What commands read, fit, write, print and refuse: examples, pipes, JSON, interrupts."""
+"""Tests of commands: examples, files, pipes, JSON, errors and interrupts."""
 
 import io
 import json
@@ -238,7 +238,7 @@ def test_what_is_damaged_is_named_with_its_file_and_what_would_repair_it(tmp_pat
     (next(home.glob("studies/*/config.json")).parent / "arrays.npz").unlink()
     out = said(["check", "--home", str(home)], 1).out.replace(str(home), "HOME")
     for line in (
-        f"run {run.name} “{NAME}”: arrays.npz has been changed since it was "
+        f"run {run.name} “{NAME}”: arrays.npz has changed since it was "
         f"stored (runs/{run.name}/arrays.npz); fit it again: aPPCA, K = 4, L = 2",
         "arrays.npz is missing",
         "2 damaged files in HOME\n",
@@ -506,7 +506,7 @@ REFUSED: list[tuple[str, str]] = [  # what the data or the disk do not allow: ex
     (f"fit wine --out {'x' * 300}.npz", "xxx"),
     ("data wine --out folder.csv", "“folder.csv” is a folder, so name a file"),
     ("fit wine --where alcohol", "A condition is like 'alcohol>12'"),
-    ("fit wine --drop alcohol>much", "must have a number behind >"),
+    ("fit wine --drop alcohol>much", "must have a number after >"),
     ("fit wine --drop alcool>1", "no column “alcool”; the nearest is “alcohol”"),
     ("fit wine --where alcohol>99", "No row meets --where alcohol>99; correct its value"),
     ("fit nothing", "“nothing” is not a file, a folder or a built-in data set"),
@@ -574,7 +574,7 @@ def test_a_refusal_is_one_sentence_with_its_exit_code_and_no_effect(tables, monk
 def test_data_that_cannot_be_fitted_are_none(folder, said):
     np.save("huge.npy", 1e200 * np.random.default_rng(0).normal(size=(20, 4)))
     told = said("fit huge.npy -K 2 -L 1 --no-centre --scale none", 1).err
-    assert "whose squares are beyond the range" in told
+    assert "whose squares overflow" in told
 
 
 def test_a_table_that_no_package_can_write_is_refused_before_the_fit(monkeypatch, said):

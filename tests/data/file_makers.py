@@ -1,4 +1,4 @@
-"""Files of arrays, counts and images, made by other libraries than those that read them here."""
+"""Files of arrays, counts and images, written by other libraries than the readers use."""
 
 import io
 import struct
@@ -16,7 +16,7 @@ from scipy.io import mmwrite, savemat
 
 
 def stored(write: Any, *values: Any, **options: Any) -> bytes:
-    """Bytes that a function writes into a stream."""
+    """Return the bytes that a function writes to a stream."""
     write(stream := io.BytesIO(), *values, **options)
     return stream.getvalue()
 
@@ -43,7 +43,7 @@ def counts(seed: Any, n: int = 9, d: int = 7) -> np.ndarray:
 
 
 def idx(values: np.ndarray, code: int = 0x08) -> bytes:
-    """Write by the format's own description: zeros, type, number of sides, sides, numbers."""
+    """Write an IDX file: zeros, type, number of dimensions, dimensions, values."""
     sides = struct.pack(f">{values.ndim}I", *values.shape)
     return bytes([0, 0, code, values.ndim]) + sides + values.tobytes()
 
@@ -61,7 +61,7 @@ def paged(pages: list[np.ndarray], kind: str = "TIFF") -> bytes:
 
 
 def tiff(values: np.ndarray, photometric: int) -> bytes:
-    """A grey TIFF written tag by tag; photometric 0 says that zero is white."""
+    """Write a grey TIFF tag by tag; with `photometric` 0, zero is white."""
     h, w = values.shape
     data, bits = values.tobytes(), 8 * values.dtype.itemsize
     tags = [(256, w), (257, h), (258, bits), (259, 1), (262, photometric), (273, 8), (277, 1)]
@@ -82,13 +82,13 @@ def packed(files: Any, method: int = zipfile.ZIP_STORED) -> bytes:
 
 
 class Day(NamedTuple):
-    """A date as Excel counts it."""
+    """A date as Excel's day number."""
 
     serial: int
 
 
 def xlsx(sheets: dict[str, Any], merged: Any = ()) -> bytes:
-    """A workbook by the format's own description; cells are texts, numbers, `Day` or None."""
+    """Write a workbook as XML; cells are texts, numbers, `Day` or None."""
     schema = "http://schemas.openxmlformats.org"
     office, package = f"{schema}/officeDocument/2006/relationships", f"{schema}/package/2006"
     main = f'xmlns="{schema}/spreadsheetml/2006/main"'
@@ -137,9 +137,9 @@ def xlsx(sheets: dict[str, Any], merged: Any = ()) -> bytes:
 def hdf5(
     arrays: dict[str, Any], kind: str | None = None, about: Any = None, **packing: Any
 ) -> bytes:
-    """An HDF5 file of arrays by their paths; of a `kind` for MATLAB, whose file it then is.
+    """Write an HDF5 file of arrays by path; with a `kind`, a MATLAB 7.3 file.
 
-    `about` has the attributes of the arrays.
+    `about` contains attributes of the arrays.
     """
     stream = io.BytesIO()
     block = 512 if kind else 0
@@ -155,7 +155,7 @@ def hdf5(
 
 
 def changed(data: bytes, change: Any) -> bytes:
-    """An HDF5 file after a change."""
+    """Return an HDF5 file after a change."""
     stream = io.BytesIO(data)
     with h5py.File(stream, "r+") as file:
         change(file)
@@ -163,7 +163,7 @@ def changed(data: bytes, change: Any) -> bytes:
 
 
 def h5ad(X: Any, layers: Any = None, obsm: Any = None, **columns: Any) -> bytes:
-    """An .h5ad file in the layout of anndata 0.8 and newer, by h5py alone."""
+    """Write an .h5ad file in the layout of anndata 0.8 and later, with h5py only."""
     stream = io.BytesIO()
     n, d = X.shape
     with h5py.File(stream, "w") as file:
@@ -200,7 +200,7 @@ def put(file: Any, path: str, values: Any) -> None:
 
 
 def tenx(X: np.ndarray, **features: list[str]) -> bytes:
-    """Counts (cells, genes) as Cell Ranger writes them."""
+    """Write counts (cells, genes) in Cell Ranger's format."""
     by_cell = sparse.csc_matrix(X.T)
     parts = {f"matrix/{part}": getattr(by_cell, part) for part in ("data", "indices", "indptr")}
     texts = {f"matrix/features/{key}": np.array(names, "S20") for key, names in features.items()}
@@ -210,7 +210,7 @@ def tenx(X: np.ndarray, **features: list[str]) -> bytes:
 
 
 def store(folder: Any, file: bytes, zarr_format: int = 3, chunk: int = 2, **how: Any) -> Any:
-    """Write what an .h5ad file holds as a Zarr store, by its library."""
+    """Convert an .h5ad file to a Zarr store, with the zarr library."""
     zarr = pytest.importorskip("zarr", reason="the extra dask brings it")
     root = zarr.open_group(folder, mode="w", zarr_format=zarr_format)
 
@@ -234,14 +234,14 @@ def store(folder: Any, file: bytes, zarr_format: int = 3, chunk: int = 2, **how:
 
     with h5py.File(io.BytesIO(file)) as source:
         names: list[str] = []
-        source.visit(names.append)  # which holds h5py's lock, for which the threads of zarr wait
+        source.visit(names.append)  # holds h5py's lock, which zarr's threads need
         for name in names:
             copy(name, source[name])
     return folder
 
 
 def packed_store(folder: Any, inside: str = "") -> bytes:
-    """Zip a store, in a folder or not."""
+    """Zip a store, optionally inside a folder."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     names = {f"{inside}{path.relative_to(folder).as_posix()}": path for path in paths}
     return packed({name: path.read_bytes() for name, path in names.items()})

@@ -1,4 +1,4 @@
-"""Data sets: parts, gaps, digest, classes, images; their store; columns of new rows."""
+"""Tests of data sets: fields, missing values, digests, classes, images, storage, new rows."""
 
 import io
 from threading import Thread
@@ -82,8 +82,8 @@ def test_missing_cells_are_known_and_rows_are_taken_with_all_that_belongs_to_the
         ({"X": np.zeros(6)}, "table of rows and columns"),
         ({"X": np.zeros((1, 6)), "ids": ["a"], "labels": {}}, "at least 2 rows; got 1"),
         ({"X": np.zeros((4, 1)), "image_shape": None}, "at least 2 feature columns; got 1"),
-        ({"X": np.array([["a", "b"]] * 4), "image_shape": None}, "holds numbers"),
-        ({"X": np.zeros((4, 6), complex)}, "holds numbers"),
+        ({"X": np.array([["a", "b"]] * 4), "image_shape": None}, "contains numbers"),
+        ({"X": np.zeros((4, 6), complex)}, "contains numbers"),
         ({"X": np.full((4, 6), np.nan)}, "row 1, column 1 is missing"),
         ({"X": np.full((4, 6), -np.inf)}, "row 1, column 1 is infinite"),
         ({"ids": ["a", "b"]}, "row ids must be one for each of the 4 rows"),
@@ -248,7 +248,7 @@ def test_what_is_deleted_is_gone_and_its_open_view_stays_and_no_digest_is_a_path
     np.testing.assert_array_equal(view.X, X)
     with pytest.raises(InputError, match="no stored data set"):
         store.get(digest)
-    with pytest.raises(InputError, match=r"“one” has a single row; only 2 or more.*add rows\."):
+    with pytest.raises(InputError, match=r"“one” has a single row; .* at least 2, so add rows\."):
         store.put(Dataset("one", X[:1], np.array(["a"]), least_rows=1))
     assert store.list() == []
 

@@ -1,6 +1,6 @@
-"""Tables of all kinds as people write them: the values they hold, and how they are said to be read.
+"""Tests of tables as found in practice: their values, and the report on how they were read.
 
-One table of cases, each with the file, the values that are right, and the facts that must be told.
+Each case has a file, the correct values, and the facts that must be reported.
 """
 
 import dataclasses
@@ -221,9 +221,7 @@ GAPS = {
     ),
     "far off and repeated": Case(
         "x,y,z\n" + rows("{h},{i},2.{i}", 20) + "\n-200,3,1e20\n-200,5,1e20\n4,9999,2",
-        facts={
-            "May stand for gaps": "x: 2 cells: -200 (2), y: 1 cell: 9999, z: 2 cells: 1e+20 (2)"
-        },
+        facts={"Suspicious values": "x: 2 cells: -200 (2), y: 1 cell: 9999, z: 2 cells: 1e+20 (2)"},
     ),
     "none": Case("x,y\n1,2\n3,4.5", facts={"Missing": "none"}),
     "their mean": Case("a,b\n1,2\n,4\n3,6", [[1, 2], [2, 4]], options={"missing": "mean"}),
@@ -256,7 +254,7 @@ TEXT = {
     "nearly all differ": Case(
         "sort,a,b\n" + "\n".join(f"Acacia {i % 17},{i / 3:.2f},{i * i}" for i in range(20)),
         *(None, ("a", "b"), ["Acacia 0", "Acacia 1"], {}),
-        facts={"Row names": "sort, of which 3 are numbered as they repeat"},
+        facts={"Row names": "sort; 3 duplicates were numbered"},
     ),
     "markup, formulas, quotes": Case(
         'a,b,kind\n1,2,<b>x</b>\n3,4,=1+1\n5,6,"x, ""y"""\n7,8,<b>x</b>',
@@ -434,7 +432,7 @@ _FOUR, _TABLE = "a,b\n1,2\n3,4", "k,a,b\n" + rows("{k},{i},{h}", 9)
 _REFUSED: list[tuple[Any, ...]] = [  # content, words of the refusal, options
     (b"", "“t.csv” is empty"),
     ("  \n\n ", "only blanks"),
-    ("a,b,c\n", "a header line and no rows"),
+    ("a,b,c\n", "only a header line"),
     ("a,b\n1,2\n", "1 row of data; at least 2"),
     ("a,b\n1,2\n3,inf\n5,6\n", "“b” is infinite in row 2"),
     ("a,b\n1,2\n1,2\n1,2\n", "All 3 rows are the same"),
@@ -442,34 +440,34 @@ _REFUSED: list[tuple[Any, ...]] = [  # content, words of the refusal, options
     ("a,b\nx,y\nx,z\nw,z\nw,y", "has 0 feature columns of 2"),
     ("a\nx\ny", "has 0 feature columns of 1", {"transpose": True}),
     ("a,b\n1,2\n3,x\n5,6\n8,9", "has 1 feature column of 2"),
-    (b"PK\x03\x04....", "packed or spreadsheet file"),
+    (b"PK\x03\x04....", "is a zip file or a spreadsheet, not text"),
     (b"a,b\n\x01\x02,\xe9\n3,4\n", "is not utf-8 text"),
     (b"a,b\n1,\x00\n3,4\n", "zero bytes"),
     (b"\xff\xfe\x00", "is not utf-16 text"),
-    (gzip.compress(b"a,b\n" + b"1,2\n3,4\n" * 500)[:-4], "breaks off"),
+    (gzip.compress(b"a,b\n" + b"1,2\n3,4\n" * 500)[:-4], "truncated or damaged"),
     ('a,b\n1,"2\n3,4\n', "cannot be read|has 1 cell|no rows"),
-    ("a,b\n1,2\n3,4,5\n6,7", "Line 3 of “t.csv” has 3 cells, the first has 2"),
+    ("a,b\n1,2\n3,4,5\n6,7", "Line 3 of “t.csv” has 3 cells, but the first has 2"),
     ('a,b\n1,"2"\n\n3\n6,7', "Line 4 of “t.csv” has 1 cell"),
     ("a,b,c\n1,2,3\n4,5,6\n7,8", "Line 4 of “t.csv” has 2 cells"),
-    ("a,b\n1e200,1\n2e200,2\n1,3", "“a” holds numbers up to 2e.200"),
-    ("a,b\n1e-200,1\n2e-200,2\n3e-200,3", "“a” holds numbers that differ by"),
-    ("a,b\n1,1.7e308\n2,1.7e308\n3,\n4,1", "“b” holds numbers up to 1.7e"),
-    ("a,b,c\n1,,2\n3,,4\n5,,7", "No cell of column “b”", {"roles": {"b": "feature"}}),
-    ("a,b\n1,\n,4\n3,NA", r"cells, in “a” \(1\), “b” \(2\); choose", {"missing": "refuse"}),
+    ("a,b\n1e200,1\n2e200,2\n1,3", "“a” contains numbers up to 2e.200"),
+    ("a,b\n1e-200,1\n2e-200,2\n3e-200,3", "“a” contains numbers that differ by"),
+    ("a,b\n1,1.7e308\n2,1.7e308\n3,\n4,1", "“b” contains numbers up to 1.7e"),
+    ("a,b,c\n1,,2\n3,,4\n5,,7", "no number in column “b”", {"roles": {"b": "feature"}}),
+    ("a,b\n1,\n,4\n3,NA", r"cells, in “a” \(1\), “b” \(2\); let the model", {"missing": "refuse"}),
     (_FOUR, "one character; got '::'", {"separator": "::"}),
     (_FOUR, "a point or a comma; got '·'", {"decimal": "·"}),
     (_FOUR, "no encoding 'klingon'", {"encoding": "klingon"}),
     (_FOUR, "Line 9 of “t.csv” cannot be the header", {"header": 9}),
     (_FOUR, "mean, drop; got 'zero'", {"missing": "zero"}),
-    (_FOUR, "A role is one of id, label", {"roles": {"a": "x"}}),
+    (_FOUR, "A role must be one of id, label", {"roles": {"a": "x"}}),
     (_FOUR, "no column “c”", {"roles": {"c": "label"}}),
     (_FOUR, "Only one column", {"roles": {"a": "id", "b": "id"}}),
     (_FOUR, "with 2 values in all", {"image_shape": (3, 3)}),
     (_FOUR, "options separator.* got colour", {"colour": "grey"}),
-    (_TABLE, "“k” cannot be a feature: it holds words, such as “a”", {"roles": {"k": "feature"}}),
+    (_TABLE, "“k” cannot be a feature: it has words, such as “a”", {"roles": {"k": "feature"}}),
     (_TABLE, "“a” appears more than once", {"roles": {"k": "id"}}),
-    (_TABLE, "3 columns, more than the 2", {"limits": ReadLimits(columns=2)}),
-    ("a,b\n" + "1,2\n" * 200, "the 0 MB one file", {"limits": ReadLimits(n_bytes=500)}),
+    (_TABLE, "3 columns, more than the limit of 2", {"limits": ReadLimits(columns=2)}),
+    ("a,b\n" + "1,2\n" * 200, "the limit of 0 MB", {"limits": ReadLimits(n_bytes=500)}),
     ("a,b\n" + "1,2\n3,4\n" * 99, "198 x 2 numbers", {"limits": ReadLimits(n_bytes=1000)}),
     (gzip.compress(bytes(9_000_000)), "more than 2 MB", {"limits": ReadLimits(n_bytes=2_000_000)}),
 ]
@@ -478,9 +476,9 @@ REFUSALS = {
     for content, words, *options in _REFUSED
 }
 _DOCX = "“letter.docx” .* copy its table into a spreadsheet"
-REFUSALS["packed otherwise"] = Case("x", refusal="kind; unpack it", name="t.csv.bz2")
+REFUSALS["packed otherwise"] = Case("x", refusal="format; unpack it", name="t.csv.bz2")
 REFUSALS["JSON"] = Case('{"a": [1]} 2', refusal="no list of records", name="t.json")
-REFUSALS["no known kind"] = Case("x", refusal=_DOCX, name="letter.docx")
+REFUSALS["unknown format"] = Case("x", refusal=_DOCX, name="letter.docx")
 _BOOK = {
     "About": [["Made by", "us"], ["on", Day(45000)]],
     "Data": [
@@ -529,7 +527,9 @@ SHEETS = {
         facts={"Not numbers": "a: 1 cell: n/a"},
         options={"roles": {"a": "feature"}},
     ),
-    "damaged": Case(xlsx(_BOOK)[:-300], refusal="damaged, locked by a password or no spreadsheet"),
+    "damaged": Case(
+        xlsx(_BOOK)[:-300], refusal="damaged, locked by a password, or not a spreadsheet"
+    ),
 }
 SHEETS = {key: case._replace(name="t.xlsx") for key, case in SHEETS.items()}
 _SIX = {"a": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5], "b": [3, 1, 2, 5, 4, 0]}
@@ -585,7 +585,7 @@ PARQUET = {
     ),
     "images": Case(
         {"image": pa.array([{"bytes": b"x", "path": "a.png"}] * 3), "b": [1, 2, 3]},
-        refusal="column “image” of “t.parquet” holds images; write each into a file",
+        refusal="column “image” of “t.parquet” contains images; save each as a file",
     ),
     "cut off": Case(written(_SIX)[:-20], refusal="is not a Parquet file"),
     "one row": Case({"a": [1.0], "b": [2.0]}, refusal="1 row of data"),
@@ -617,7 +617,7 @@ _PICTURES = {f"{'ab'[i % 2]}/{i}.png": made.encoded(made.noise(i, 6, 6)) for i i
 _VOXELS = np.random.default_rng(0).normal(20, 2, (8, 8, 6, 16)).astype(np.float32)
 _VOXELS[2:6, 2:6, 2:5] += 900
 _VOXELS[3, 3, 3, 2], _VOXELS[3, 4, 3] = GAP, 920
-_READ_BY = "(another matrix; array={0} reads it)"
+_READ_BY = "(another matrix; read it with array={0})"
 UNUSABLE = {  # files with parts that cannot be used, each of which is named
     "a text": Case(
         *(_UNITS, None, ("a", "b"), ["p0"], {"kind": ["a", "b"]}, 31),
@@ -649,7 +649,7 @@ UNUSABLE = {  # files with parts that cannot be used, each of which is named
     ),
     "pages": Case(
         *(made.paged([made.noise(i, 6, 6) for i in range(4)]), None, None, ["t_1", "t_2"], {}, 4),
-        facts={"Pages": "1 file of several; each page is an image"},
+        facts={"Pages": "1 file with several pages, each read as an image"},
         name="t.tif",
     ),
     "arrays": Case(
@@ -675,7 +675,7 @@ UNUSABLE = {  # files with parts that cannot be used, each of which is named
     ),
     "voxels": Case(
         *(made.nifti(_VOXELS), None, ..., ["voxel-2-2-3"]),
-        facts={"Voxels": "left out: 2 that do not vary, or hold no finite number"},
+        facts={"Voxels": "left out: 2 that are constant or not finite"},
         name="t.nii",
     ),
 }
@@ -722,7 +722,7 @@ COMMANDS = [
     *("numbers: percent, money, units and accounts", "numbers: cells that are no numbers"),
     *("text: leading zeros", "lines: the header again, empty rows, a total and a note"),
     *("encodings: a stray byte", "sheets: the sheet with numbers", "parquet: declared types"),
-    *("refusals: “a” holds numbers up to 2e.200", "refusals: Line 4 of “t.csv” has 1 cell"),
+    *("refusals: “a” contains numbers up to 2e.200", "refusals: Line 4 of “t.csv” has 1 cell"),
     *(key for key in CASES if key.startswith("unusable:")),
 ]
 
@@ -806,7 +806,7 @@ def test_options_of_the_command_line_change_how_a_table_is_read(tmp_path, capsys
     assert list(table.columns) == ["row", "id", "a", "b", "c"]
     assert table["a"].isna().tolist() == [False] * 9 + [True]
     assert main(["data", str(path)]) == 0
-    assert "--na-values=-999 makes them gaps" in capsys.readouterr().out
+    assert "--na-values=-999 makes them missing" in capsys.readouterr().out
 
 
 def test_parts_of_a_parquet_table_are_one_and_their_folders_label_the_rows():

@@ -1,4 +1,4 @@
-"""Brain recordings: files, masks, events, and the places of voxels."""
+"""Tests of brain recordings: files, masks, events and voxel positions."""
 
 import gzip
 import io
@@ -86,13 +86,13 @@ def _large_header() -> bytes:
         (VALUES[..., 0], MASK, "is 3-dimensional (5 x 6 x 4)"),
         (VALUES[..., :1], MASK, "(5 x 6 x 4 x 1); a recording over time has four dimensions"),
         (VALUES[..., :9], MASK, "at least 16 volumes"),
-        (b"no brain" * 90, MASK, "cannot be read as a NIfTI file"),
+        (b"no brain" * 90, MASK, "is not a readable NIfTI file"),
         (b"", None, "is empty"),
         (nifti(VALUES, step=0.0), MASK, "pixdim[4]"),
         (nifti(VALUES)[:-500], MASK, "is truncated"),
-        (np.zeros_like(VALUES), None, "nothing varies over time"),
-        (np.full_like(VALUES, 3), MASK, "nothing varies over time"),
-        (VALUES, MASK[:4], "The mask “run_mask.nii” is 4 x 6 x 4, the recording 5 x 6 x 4"),
+        (np.zeros_like(VALUES), None, "varies over time"),
+        (np.full_like(VALUES, 3), MASK, "varies over time"),
+        (VALUES, MASK[:4], "“run_mask.nii” has the grid 4 x 6 x 4, but the recording has 5 x 6"),
         (VALUES, 0 * MASK, "is zero everywhere"),
         (VALUES.astype(np.float32) * np.float32(1e35), MASK, "beyond 1e19"),
         (_large_header(), None, "would become"),
@@ -121,11 +121,11 @@ def test_events_come_with_a_recording_from_tabs_or_commas(tmp_path, monkeypatch)
     assert events == (Event(10.0, 16.0, "faces"), Event(30.0, 0.0, "places"))
     for text, words in (
         ("onset\tlength\n1\t2\n", "duration is missing"),
-        ("onset\tduration\n", "holds 0 events"),
+        ("onset\tduration\n", "contains 0 events"),
         ("onset\tduration\n1\tn/a\n", "Line 2 of “e.tsv”"),
         ("onset\tduration\n1\t-2\n", "not below 0"),
         ("onset\tduration\n1\n", "both must be numbers"),
-        ("onset\tduration\n1\t1\n40\t1\n", "1 of 2 events lie outside .* which lasts 40 s"),
+        ("onset\tduration\n1\t1\n40\t1\n", "1 of 2 events are outside .* which lasts 40 s"),
     ):
         with pytest.raises(InputError, match=words):
             recording(events=text.encode())
@@ -195,6 +195,6 @@ def test_a_map_is_written_where_its_voxels_were_and_rows_must_be_voxels_of_the_g
     np.testing.assert_allclose(image.get_fdata()[INSIDE], values)
     assert not image.get_fdata()[~INSIDE].any()
     for voxel in ((5, 0, 0), (0, 0, -1)):
-        with pytest.raises(InputError, match="not the voxels it says"):
+        with pytest.raises(InputError, match="not voxels of its grid"):
             side_by_side(placed(np.array([(0, 0, 0), voxel]), AFFINE))
     assert not has_places(Dataset("p", np.eye(3), list("abc"), provenance={"grid": [5, 7, 6]}))

@@ -1,4 +1,4 @@
-"""Preprocessing, undone and around gaps; rows as images or curves: what is seen, how drawn."""
+"""Tests of preprocessing, its inverse and missing cells, and of rows as images or curves."""
 
 import io
 from contextlib import nullcontext
@@ -102,7 +102,7 @@ def test_blocks_of_rows_give_the_same_as_one_block(seed, monkeypatch):
         *(({"pca": share}, "whole number") for share in (True, "3")),
         ({"pca": 6}, "pca must be at most 5 for 5 rows and 12 features; got 6"),
         ({"prepare": "log"}, "prepare must be one of none, log1p, .*; got 'log'"),
-        ({"prepare": "sqrt"}, "“Square root” needs values from 0 on, but some are negative"),
+        ({"prepare": "sqrt"}, "“Square root” needs nonnegative values, but some are negative"),
         ({}, "12 features the preprocessing was fitted on; got shape"),
     ],
 )

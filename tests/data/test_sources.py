@@ -1,4 +1,4 @@
-"""Built-in data: the same in every release, chosen by options, fetched whole or not at all."""
+"""Tests of built-in data: fixed digests, options, and complete downloads."""
 
 import gzip
 import hashlib
@@ -394,5 +394,5 @@ def test_every_view_is_the_image_its_id_names(size, data_folder, tmp_path):
     members[changed] = members[changed.replace("__3.", "__4.")]
     other.parent.mkdir()
     other.write_bytes(packed(members))
-    with pytest.raises(InputError, match="are not those of COIL-20"):
+    with pytest.raises(InputError, match="are not from COIL-20"):
         load("coil20", data_folder=tmp_path)

@@ -1,4 +1,4 @@
-"""The documents are true: snippets print what is shown below them, tabs and counts exist."""
+"""Tests of the documentation: output of snippets, names of tabs, counts."""
 
 import ast
 import contextlib

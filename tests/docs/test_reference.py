@@ -1,4 +1,4 @@
-"""API pages: every public method is described, examples run; and what “add a …” says is so."""
+"""Tests of the API pages: complete descriptions, running examples, and the extension guide."""
 
 import doctest
 import inspect

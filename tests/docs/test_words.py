@@ -1,4 +1,4 @@
-"""Words that are gone stay gone; numbers, names and refusals as people read them."""
+"""Tests of texts: banned words, formatted numbers, names and error messages."""
 
 import ast
 import errno
@@ -152,7 +152,7 @@ def test_what_the_disk_refuses_is_one_sentence_with_what_where_why_and_the_remed
         raise OSError(errno.ENOSPC, "No space left on device")
     assert str(told.value) == (
         "The fit could not be stored in /home/runs: No space left on device; free some space, or "
-        "name another folder in APPCA_HOME."
+        "set APPCA_HOME to another folder."
     )
     assert isinstance(told.value.__cause__, OSError)
     denied = pytest.raises(InputError, match=r": Permission denied; ask its owner\.$")

@@ -1,7 +1,7 @@
-"""Disks that are full, refuse a step or see a kill at it.
+"""Simulated disks that are full, refuse a step, or end the process at a step.
 
-Steps are the changes that code is about to make below a folder: files opened for writing, folders
-made and things renamed. None is left out, as Python itself tells of them.
+Steps are all changes below a folder, as reported by Python's audit hooks: files opened for writing,
+folders created, files and folders renamed.
 """
 
 import errno

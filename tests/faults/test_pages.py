@@ -1,4 +1,4 @@
-"""Pages over damaged, absent, full and read-only stores, in one session and in several."""
+"""Tests of pages with damaged, missing, full and read-only stores, in one or several sessions."""
 
 import errno
 import os
@@ -134,7 +134,7 @@ def test_a_home_that_is_no_folder_is_a_sentence_until_it_is_one(start, tmp_path,
     monkeypatch.setenv("APPCA_HOME", str(place))
     app = unbroken(start())
     (told,) = sentences(app)
-    assert told.endswith("APPCA_HOME.")
+    assert told.endswith("APPCA_HOME to another folder.")
     place.unlink()
     assert "Handwritten digits" in html(healthy(app.run()))
 

@@ -1,6 +1,7 @@
-"""Every store under kills, refusals, full disks, damage and forgery: old or new, whole or named.
+"""Tests of every store after kills, errors, full disks, damage and forgery.
 
-Then files: whole in place under locks, none of another format, and every bit noticed.
+Entries are complete, old or new, or reported as damaged. Also tests files: atomic and locked
+writes, other formats, and detection of every changed bit.
 """
 
 import gzip
@@ -156,7 +157,7 @@ def test_an_upload_onto_a_full_disk_or_that_is_killed_leaves_nothing(tmp_path):
 # damage
 
 
-CHANGED = "has been changed since it was stored"
+CHANGED = "has changed since it was stored"
 NESTED = "[" * 100_000
 
 
@@ -348,15 +349,15 @@ def flipped(pattern: str) -> Callable[[Path], object]:
 
 K4, K3 = '"n_components": 4', '"n_components": 3'
 TOO_MANY = {"names": ["x"] * 9, "signs": [1] * 9}
-RENAME = "and left out; name a component again, which replaces the file."
+RENAME = "and skipped; name a component again, which replaces the file."
 ATTACKS: list[tuple[Callable[[Path], object], Callable[[Path], str], str]] = [
     (
         lambda home: flip(data(home) / "matrix.npy"),
         command,
         f"data set “{DIGITS}”: matrix.npy {CHANGED}; open Digits, 8 × 8 again on the page Data",
     ),
-    (meta(files={"/etc/passwd": "0" * 64}), command, "it lists other files than its own"),
-    (config(files=["arrays.npz"]), command, "than its own; fit it again: aPPCA, K = 4, L = 2"),
+    (meta(files={"/etc/passwd": "0" * 64}), command, "its list of files is wrong"),
+    (config(files=["arrays.npz"]), command, "files is wrong; fit it again: aPPCA, K = 4, L = 2"),
     (flipped("selections/*/*.npz"), command, "then select the rows and save them again"),
     (flipped("studies/*/mixed.csv"), command, f"mixed.csv {CHANGED}; run it again on the page"),
     (flipped("embeddings/*.npz"), command, "delete the file; it is computed again when needed"),
@@ -387,18 +388,18 @@ ATTACKS: list[tuple[Callable[[Path], object], Callable[[Path], str], str]] = [
     (
         edited("config.json", K4, K3),
         of_run,
-        f"(config.json {CHANGED}) and left out; delete it or fit",
+        f"(config.json {CHANGED}) and skipped; delete it or fit",
     ),
     (
         lambda home: forge(run(home) / "config.json", lambda text: text.replace(K4, K3)),
         of_run,
-        "(its settings are not those it was fitted with)",
+        "(its settings have changed since the fit)",
     ),
     (lambda home: (run(home) / "config.json").write_text(NESTED), of_run, "is nested too deep"),
     (edited("labels.json", "größe", "große"), of_labels, f"(labels.json {CHANGED}) {RENAME}"),
     (lambda home: rewrite(run(home) / "labels.json", **TOO_MANY), of_labels, "of 4 components)"),
     (bomb, of_selection, "then select its rows and save them again."),
-    (other_rows, of_selection, "(it is not of 48 rows)"),
+    (other_rows, of_selection, "(it does not have 48 rows)"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""All that writes a store: the same entry in two versions, and how to read which one is there."""
+"""All writers of stores: an entry in two versions, and a function that recognizes the version."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""A process that answers what it is told, and pieces of work that are found by name in another.
+"""A process that echoes requests, and functions that other processes call by name.
 
 Started as ``python -m tests.jobs.echo``.
 """

@@ -1,4 +1,4 @@
-"""A worker whose jobs wait for files instead of computing, so that tests decide what happens when.
+"""A worker whose jobs wait for files instead of computing, so that tests control the order.
 
 Started as ``python -m tests.jobs.fake_worker HOME``.
 """

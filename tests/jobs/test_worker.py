@@ -1,4 +1,4 @@
-"""Jobs: what real ones tell, store and measure; the queue, with dead workers and full disks."""
+"""Tests of jobs: progress, results, and the queue with dead workers and full disks."""
 
 import json
 import os
@@ -664,7 +664,7 @@ def test_a_home_has_one_server_and_is_free_once_that_is_killed(tmp_path, monkeyp
     server = subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path)])
     pid_file = tmp_path / "pid"
     until(lambda: pid_file.exists() and pid_file.read_text(), "its worker")
-    remedy = "use that one, close it, or name another folder in APPCA_HOME."
+    remedy = "use it, close it, or set APPCA_HOME to another folder."
     assert is_served() == is_served(hold=True) == f"Another appca serves {tmp_path}; {remedy}"
     server.kill()
     server.wait()
@@ -674,7 +674,7 @@ def test_a_home_has_one_server_and_is_free_once_that_is_killed(tmp_path, monkeyp
 
 FIT = {"dataset": "0" * 64, "preprocessing": {}, "model": "aPPCA", "parameters": defaults("aPPCA")}
 WRITTEN: list[tuple[str, dict, str]] = [  # by a stranger: kind, spec, a part of the sentence
-    ("cook", {}, "There is no job of the kind “cook”; choose fit, umap, download, study, proj"),
+    ("cook", {}, "There is no kind of job “cook”; choose fit, umap, download, study, proj"),
     ("fit", {}, "The job failed unexpectedly (KeyError: 'config'); see "),
     ("fit", {"config": FIT | {"dataset": "../../etc"}}, "no stored data set “../../etc”; choose"),
     ("fit", {"config": FIT}, "There is no stored data set “000000000000…”; choose one from"),
@@ -682,7 +682,7 @@ WRITTEN: list[tuple[str, dict, str]] = [  # by a stranger: kind, spec, a part of
     ("umap", {"dataset": 7}, "it has 7 for “dataset”, where a text belongs"),
     ("download", {"key": "../etc"}, "There is no built-in data set '../etc'; choose one of dig"),
     ("download", {"key": "mnist", "options": {"n": -4}}, "number from 2 to 70,000; got -4."),
-    ("project", {"key": "../..", "run": "../.."}, "not there any more; open both again."),
+    ("project", {"key": "../..", "run": "../.."}, "no longer exist; open both again."),
     ("study", {"study": "table9", "options": {}}, "There is no experiment “table9”"),
 ]
 

@@ -1,4 +1,4 @@
-"""Waiting for other processes by asking them, with a deadline for what never happens."""
+"""Wait for a condition in another process by polling, with a deadline."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Fits of every model and every way to fit it, made once a process, and what enumeration says."""
+"""Cached fits of every model in every mode, and exact results by enumeration."""
 
 import itertools
 from copy import deepcopy
@@ -52,18 +52,18 @@ WITH_GAPS = ["PPCA, gaps", "gaps"]
 
 
 def rows_of(seed=0, n=160, d=D, k=K):
-    """Rows of different sizes, in features of different units, far from zero."""
+    """Return rows of different sizes and units, far from zero."""
     rng = np.random.default_rng(seed)
     X = planted(n, d, k, L, seed=seed, noise=0.4, scales=np.linspace(1, 3, k), offset=2.0).X
     return X * np.linspace(0.5, 2.0, d) * rng.choice([0.7, 1.6], (n, 1))
 
 
 def rows_for(name):
-    """Rows (120, D) that a fit is made to, and fresh rows (40, D), half of them among these."""
+    """Return rows (120, D) for a fit, and 40 rows for queries, half of them from the fit."""
     X = rows_of()
     if name in WITH_GAPS:
         X[np.random.default_rng(1).random(X.shape) < 0.15] = np.nan
-        X[:3, :3], X[110] = np.nan, np.nan  # some of one pattern, and one of nothing
+        X[:3, :3], X[110] = np.nan, np.nan  # three rows with one pattern, and an empty row
     return X[:120], X[100:]
 
 
@@ -77,7 +77,7 @@ def _fit(name):
 
 
 def fit_of(name):
-    """A copy of the fit, which a test may change."""
+    """Return a copy of a fit, which a test may change."""
     return deepcopy(_fit(name))
 
 
@@ -88,7 +88,7 @@ class Draw(NamedTuple):
     mu: np.ndarray  # (D,)
     psi: np.ndarray  # (D,)
     tau2: np.ndarray  # (k,)
-    log_prior: np.ndarray  # (C,) of the sets
+    log_prior: np.ndarray  # (C,) log prior of each set
     sets: np.ndarray  # (C, k) bool
     grid: np.ndarray  # (J,)
     omega: np.ndarray  # (J,)
@@ -117,7 +117,7 @@ def published_draw(model):
 
 
 def raw_draws(model):
-    """The draws that queries use, from all draws as they were kept."""
+    """Return the draws that queries use, taken from all stored draws."""
     for chain, i in zip(model.query_draws_.chain, model.query_draws_.draw, strict=True):
         at = {
             name: values[chain, i]
@@ -134,7 +134,7 @@ def raw_draws(model):
 
 
 class Answers(NamedTuple):
-    """What enumeration says of rows, by dense normal densities of what was observed."""
+    """Results for rows by enumeration, with dense normal densities of observed entries."""
 
     log_likelihood: np.ndarray  # (n,)
     p: np.ndarray  # (n, C, J)
@@ -162,7 +162,7 @@ def enumerated(draw, X):
 
 
 def placed(W, reference):
-    """(component of W, place in the reference, sign) of the best one-to-one matching."""
+    """Return (component of W, component of the reference, sign) of the best matching."""
     units = [V / np.linalg.norm(V, axis=1, keepdims=True) for V in (W, reference)]
     cosine = units[0] @ units[1].T
     return [

@@ -1,6 +1,6 @@
-"""Joint densities of the sampled models, written out from their definitions with SciPy.
+"""Joint densities of the sampled models, computed from their definitions with SciPy.
 
-Nothing of `appca` is imported here: these are the other side of every density ratio.
+Tests compare density ratios with them, so this module imports nothing from `appca`.
 """
 
 import itertools
@@ -55,13 +55,13 @@ def log_truncated_buffet(Z, alpha):
 def draw_buffet(rng, alpha, n_rows, n_columns, *, labelled=False):
     """Draw the Indian buffet conditioned on at most n_columns dishes.
 
-    The number of dishes is Poisson(alpha H), here cut; each is first taken by customer n with
-    probability proportional to 1/n and then by every later one with its popularity.
-    `labelled` puts the dishes at random columns, else they come first.
+    The number of dishes is a truncated Poisson(alpha H). Customer n is the first to take a dish
+    with probability proportional to 1/n; later customers take it with its popularity. `labelled`
+    puts dishes in random columns, otherwise they come first.
     """
     first = 1 / np.arange(1, n_rows + 1)
     ratios = alpha * first.sum() / np.arange(1, n_columns + 1)
-    sizes = np.cumprod(np.concatenate([[1.0], ratios]))  # of Poisson's weights to the first
+    sizes = np.cumprod(np.concatenate([[1.0], ratios]))  # Poisson weights relative to the first
     n_dishes = rng.choice(n_columns + 1, p=sizes / sizes.sum())
     Z = np.zeros((n_rows, n_columns), dtype=bool)
     places = rng.permutation(n_columns) if labelled else np.arange(n_columns)
@@ -74,13 +74,13 @@ def draw_buffet(rng, alpha, n_rows, n_columns, *, labelled=False):
 
 
 def every_binary_matrix(n_rows, n_columns):
-    """All 2^(N K) indicator matrices."""
+    """Return all 2^(N K) indicator matrices."""
     for bits in itertools.product((False, True), repeat=n_rows * n_columns):
         yield np.array(bits).reshape(n_rows, n_columns)
 
 
 def pooled_p_value(counts, expected):
-    """P-value of a chi-square test, rare cells pooled so that every expected count is large."""
+    """Return the p-value of a chi-square test; rare cells are pooled."""
     order = np.argsort(expected)
     cells = np.minimum(np.cumsum(expected[order]) // 20, 10_000).astype(int)
     pooled, observed = (np.bincount(cells, x[order]) for x in (expected, counts))
@@ -90,10 +90,10 @@ def pooled_p_value(counts, expected):
 
 
 def stationary_p_value(rng, states, log_weights, kernel, n_draws):
-    """P-value of a chi-square test that one step of `kernel` keeps the distribution of the states.
+    """Return a chi-square p-value for the hypothesis that `kernel` preserves the distribution.
 
     Starts are independent draws from exp(log_weights) over the enumerated states; kernel(rng, Z)
-    gives the next state.
+    returns the next state.
     """
     weights = np.exp(log_weights - np.max(log_weights))
     weights /= weights.sum()

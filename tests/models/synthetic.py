@@ -1,4 +1,4 @@
-"""Data drawn from the model, and how well a fit finds its directions again."""
+"""Data drawn from the model, and measures of how well a fit recovers its directions."""
 
 from typing import NamedTuple
 

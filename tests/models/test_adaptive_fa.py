@@ -1,4 +1,4 @@
-"""Adaptive factor analysis: recovery, limits, estimates, chains; EM a step at a time."""
+"""Tests of adaptive factor analysis: recovery, limits, estimates, chains, single EM steps."""
 
 import math
 

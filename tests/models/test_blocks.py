@@ -1,4 +1,4 @@
-"""Fits on blocks, mapped files and Dask arrays, batch by batch; threads, kernels, memory."""
+"""Tests of fits to blocks, mapped files, Dask arrays and batches; threads, kernels, memory."""
 
 import importlib
 import os
@@ -96,18 +96,18 @@ def test_an_iterator_given_to_fit_is_read_once_and_fitted_as_its_rows(dtype, dat
 
 
 REFUSED_BLOCKS = {
-    "blocks must be readable again for every pass": lambda X: iter([X]),  # which `fit` takes
-    "blocks must hold rows; got none": lambda _X: [],
+    "blocks must be readable more than once": lambda X: iter([X]),  # which `fit` takes
+    "blocks must contain rows; got none": lambda _X: [],
     "block 1 has 1 dimension": lambda X: [X, X[0]],
-    "block 1 has 5, those before have 12": lambda X: [X, X[:, :5]],
-    "X must be finite, but block 1 holds NaN": lambda X: [X, np.full((2, 12), np.nan)],
+    "block 1 has 5, earlier blocks 12": lambda X: [X, X[:, :5]],
+    "X must be finite, but block 1 contains NaN": lambda X: [X, np.full((2, 12), np.nan)],
     "X must vary, but all its 9 rows are equal": lambda _X: [np.ones((9, 12))],
     "n_components must be at most 2, because X has 3 rows": lambda X: [X[:3]],
 }
 REFUSED_ARRAYS = {
     "X must be a Dask array of two dimensions": lambda X: X[:, 0],
     "X must be a Dask array of numbers": lambda X: X.astype(str),
-    "X must hold rows; got a Dask array without any": lambda X: X[X[:, 0] > 1e9],
+    "X must contain rows; got an empty Dask array": lambda X: X[X[:, 0] > 1e9],
     "X must be finite, but chunk": lambda X: X / (X.min() < X),
     "X must vary, but all its 3000 rows are equal": lambda X: 0 * X + 1.0,
     "n_components must be at most 2, because X has 3 rows": lambda X: X[:3],
@@ -329,7 +329,7 @@ def test_columns_of_parts_keep_the_order_of_the_fit(seed):
             lambda b, m=model: list(m.transform_blocks(b)),
             model.fit_blocks,
         ):
-            with pytest.raises(ValueError, match="in its order; block 1 has"):
+            with pytest.raises(ValueError, match="in the same order; block 1 has"):
                 ask([blocks[0], turned[1]])
 
 

@@ -1,4 +1,4 @@
-"""Chains of all models: where they start, what is kept of them, priors, bands and levels."""
+"""Tests of chains of all models: starts, stored draws, priors, bands and levels."""
 
 import numpy as np
 import pytest

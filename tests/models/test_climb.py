@@ -1,4 +1,4 @@
-"""Where fits start, how a climb goes on and ends, what climbs on samples; the highest is kept."""
+"""Tests of multi-start EM: starts, stopping rules, samples, and choice of the best run."""
 
 import math
 import sys
@@ -269,7 +269,7 @@ def test_a_component_that_hardly_any_row_uses_is_warned_of(kind):
     X[np.arange(3000), np.arange(3000) % 2] += rng.choice([-5.0, 5.0], 3000)
     X[0] = [0.0, 0.0, 0.0, 0.0, 0.0, 20.0]
     init = np.eye(6)[[0, 1, 5]] * 5.0
-    with pytest.warns(UserWarning, match="under 0.1% of rows use: [123] of 3"):
+    with pytest.warns(UserWarning, match="less than 0.1% of rows: [123] of 3"):
         model = kind(3, 1, init=init, mean="zero", random_state=0).fit(X)
     assert (model.inclusion_probabilities(X).mean(axis=0) < 1e-3).sum() == 1
 

@@ -1,4 +1,4 @@
-"""Every conditional and every scan of Z against the joint density, exact ratios and enumeration."""
+"""Tests of all conditionals and scans of Z against joint densities and enumeration."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The contract of every model: all ways to fit, crossed with all that a fit must do."""
+"""Tests of the contract of every model: all modes of fitting times all requirements."""
 
 import numpy as np
 import pandas as pd
@@ -256,7 +256,7 @@ def test_components_in_another_order_are_the_same_model(name):
     for key, value in model.fitted_arrays().items():
         equal(value, before[key])
     for wrong in (order[1:], [*order[1:], order[1]]):
-        with pytest.raises(ValueError, match=f"each number from 0 to {K - 1} once, and signs"):
+        with pytest.raises(ValueError, match=f"each of 0 to {K - 1} once, and signs"):
             model.reorder(wrong)
 
 
@@ -405,13 +405,13 @@ def test_cells_that_are_infinite_and_gaps_are_refused_in_one_sentence(name):
         if takes_gaps:
             assert ask(X) is not None
         else:
-            with pytest.raises(ValueError, match=r"missing entries .* need|hold NaN or inf"):
+            with pytest.raises(ValueError, match=r"missing entries .* need|contain NaN or inf"):
                 ask(X)
     X = rows_for("EM")[0].copy()
     X[[3, 5], 2] = np.inf
     for ask in (model.transform, model.score_samples, unfitted(name).fit):
         with pytest.raises(
-            ValueError, match=r"2 of its 120 rows hold (NaN or )?inf: (correct|fill in)"
+            ValueError, match=r"2 of its 120 rows contain (NaN or )?inf: (correct|fill)"
         ):
             ask(X)
 

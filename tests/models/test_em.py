@@ -1,4 +1,4 @@
-"""EM of adaptive PPCA, its extensions and gaps, a step at a time: the page, NumPy, kernels."""
+"""Tests of single EM steps of adaptive PPCA: reference pages, NumPy and compiled code agree."""
 
 import itertools
 from itertools import product

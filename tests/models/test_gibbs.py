@@ -1,7 +1,7 @@
-"""The sampler, of orthonormal columns and of any W.
+"""Tests of the Gibbs sampler, for orthonormal and for any W.
 
-Geweke's test of every prior of Z with sweeps broken on purpose, density ratios of what a sweep
-draws, and posterior expectations of the pages in `tests/references`.
+These are Geweke's test for every prior of Z, also with deliberately wrong sweeps; density ratios of
+draws; and the posterior expectations of the reference implementations in `tests/references`.
 """
 
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What models refuse, each in one sentence: what was given, the rule, the remedy."""
+"""Tests of the errors of models: one sentence with the input, the rule and a remedy."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ GIBBS, HARD = {"inference": "gibbs"}, {"inference": "hard"}
 SWAP = GIBBS | {"z_update": "swap"}
 # words of the sentence: settings of AdaptivePPCA, for 160 rows of 7 features
 APPCA = {
-    "n_components must be at most 7, because X has 160 rows and 7 feature(s); got 11: ask for "
+    "n_components must be at most 7, because X has 160 rows and 7 feature(s); got 11: choose "
     "fewer components.": {"n_components": 11},
     "n_components must be a whole number of at least 1; got 2.5.": {"n_components": 2.5},
     "n_active must be at most n_components=4; got 5: lower n_active or raise n_components.": {
@@ -39,8 +39,8 @@ APPCA = {
     },
     "inference must be 'em', 'gibbs' or 'hard'; got 'vb'.": {"inference": "vb"},
     "w_update must be 'auto', 'polar', 'pymanopt' or 'sample'; got 'qr'.": {"w_update": "qr"},
-    "w_update must not be 'sample' with inference='em', which maximises: leave w_update at "
-    "'auto', or set inference='gibbs'.": {"w_update": "sample"},
+    "w_update must not be 'sample' with inference='em', which maximizes: set w_update='auto' "
+    "or inference='gibbs'.": {"w_update": "sample"},
     "latent_variance must be 'shared' or 'component' or a number above 0; got 0.0.": {
         "latent_variance": 0.0
     },
@@ -130,7 +130,7 @@ ROWS = {
         AdaptivePPCA(5, 2, noise="feature"),
         np.column_stack([rows_of(d=4), np.ones((160, 3))]),
     ),
-    "leave out rows far from all others": (
+    "drop extreme rows": (
         AdaptivePPCA(2, 1, noise="feature"),
         rows_of(d=4) * np.where(np.arange(160) == 0, 1e6, 1.0)[:, None],
     ),
@@ -175,5 +175,5 @@ def test_questions_are_refused_in_one_sentence():
             getattr(model, name)()
     extended = AdaptivePPCA(3, 1, noise="feature")
     assert not hasattr(extended, "partial_fit")
-    with pytest.raises(AttributeError, match=r"partial_fit needs .* got 'feature', .*: set"):
+    with pytest.raises(AttributeError, match=r"partial_fit needs .* got 'feature', .*: change"):
         extended.partial_fit(X)

@@ -1,4 +1,4 @@
-"""Rows: products about an origin, by tiles, sparse less a low rank; Pearson residuals."""
+"""Tests of rows: products about an origin, tiles, sparse minus low rank; Pearson residuals."""
 
 import numpy as np
 import pytest
@@ -252,7 +252,7 @@ def test_stored_values_that_are_no_numbers_are_refused(X, bad):
 
 
 @pytest.mark.filterwarnings("ignore:EM ended at max_iter")
-@pytest.mark.filterwarnings("ignore:Components that under")
+@pytest.mark.filterwarnings("ignore:Components used by")
 @pytest.mark.parametrize("K", [6, 12])
 def test_wide_rows_and_samples_agree_as_well(seed, monkeypatch, K):
     """More features than rows; and more rows than starts are screened on, in several blocks."""
@@ -349,7 +349,7 @@ def test_preprocessing_of_sparse_rows_is_that_of_dense_ones(counts, options):
 
 
 def test_what_are_no_counts_is_refused(counts):
-    with pytest.raises(ValueError, match="at least 0; got -1: pass what was counted"):
+    with pytest.raises(ValueError, match="at least 0; got -1: pass the original counts"):
         PearsonResiduals().fit(scipy.sparse.csr_array(counts - (counts > 3)[:, ::-1]))
     with pytest.raises(ValueError, match="all are 0: check how"):
         PearsonResiduals().fit(np.zeros((3, 2)))
@@ -362,5 +362,5 @@ def test_a_data_frame_of_sparse_counts_is_dense_and_other_estimators_are_told(se
     residuals = PearsonResiduals().fit(X)
     frame = clone(residuals).set_output(transform="pandas").fit_transform(X)
     close(frame, residuals.transform(X).toarray())
-    with pytest.raises(TypeError, match=r"stay sparse.*call toarray\(\)"):
+    with pytest.raises(TypeError, match=r"sparse matrix minus one of low rank.*call toarray\(\)"):
         StandardScaler().fit(residuals.transform(X))

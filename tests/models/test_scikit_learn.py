@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, one configuration a class in every run; a pipeline."""
+"""scikit-learn's estimator checks, by default for one configuration per class; a pipeline."""
 
 import numpy as np
 import pytest

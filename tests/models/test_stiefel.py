@@ -1,4 +1,4 @@
-"""Polar factor, Pymanopt, draws of orthonormal matrices; principal and independent components."""
+"""Tests of polar factors, Pymanopt, draws of W, principal and independent components."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Sums over supports, exact, by Fourier points and estimated, and the search: by enumeration."""
+"""Tests of exact and estimated sums over supports, and of the search, against enumeration."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Public figures carry their numbers; pictures and colours; texts of the data stay text."""
+"""Tests of public figures and their numbers, pictures and colours; texts are shown literally."""
 
 import re
 from collections.abc import Callable

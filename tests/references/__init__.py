@@ -1,7 +1,7 @@
-"""The algorithms in plain NumPy, an equation a line: to be read first, and tested against.
+"""Reference implementations in plain NumPy, one equation per line, to read and to test against.
 
-Supports are enumerated and densities are dense, so all of it is slow and none of it is clever;
-nothing here imports the package. Rows are observations, as everywhere: Y is (N, D), W is (D, K),
+Supports are enumerated and densities are dense, so the code is slow but simple; nothing here
+imports the package. Rows are observations, as everywhere: Y is (N, D), W is (D, K),
 X and Z are (N, K).
 
 | page | algorithm | docs/mathematics.md |

@@ -1,9 +1,9 @@
-"""What the Gibbs samplers share: parameters of the full conditionals given the scores X and Z.
+"""Parameters of the full conditionals given the scores X and Z, for all Gibbs samplers.
 
     Y = X W' + mu + E,  e_nd ~ N(0, sigma2),  x_nk ~ N(0, tau2_k) where z_nk = 1, else x_nk = 0
 
-Every prior of a variance is a pair (shape, rate) of an inverse gamma, that of alpha one of a gamma
-distribution, and so are the posteriors.
+Priors and posteriors of variances are inverse gamma distributions, those of alpha gamma
+distributions; each is a pair (shape, rate).
 
 See docs/mathematics.md 1.4 (mean and variances), 3 and 4 (loadings), 2 and 4 (alpha).
 """

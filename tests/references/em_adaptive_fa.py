@@ -1,10 +1,10 @@
-"""One exact EM step of adaptive factor analysis, and one of classification EM.
+"""An exact EM step of adaptive factor analysis, and a step of classification EM.
 
     y_n = W (x_n * z_n) + mu + e_n,  W any D x K matrix with w_dk ~ N(0, sigma2_W) or no prior
     x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I_D),  z_n uniform over the C(K, L) supports of size L
 
-The scale of a factor is that of its column of W, hence the latent variance of one. `em_incomplete`
-asks for rows of another, N(0, tau2).
+The latent variance is one, because the columns of W carry the scale of factors. `em_incomplete`
+uses another variance, N(0, tau2).
 
 See docs/mathematics.md 3.
 """

@@ -1,12 +1,12 @@
-"""One exact EM step of adaptive PPCA with all its extensions, and one of classification EM.
+"""An exact EM step of adaptive PPCA with all extensions, and a step of classification EM.
 
     y_n = W (x_n * z_n) + mu + e_n,  W' Psi^-1 W = I_K,  Psi = diag(psi)
     x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n Psi),  p(u_n = u_j) = omega_j
     p(z_n) = rho_l / C(K, l) with l = |z_n|
 
-tau2 is relative to the noise. In the paper's model psi_d = sigma2, rows are alike, u = (1), and
-have exactly L components, rho_L = 1. Densities are those of dense covariances; that W is
-orthonormal in noise units is used in the M step alone.
+tau2 is relative to the noise. In the paper's model psi_d = sigma2, all rows have the scale u = (1)
+and exactly L components, rho_L = 1. Densities use dense covariances; only the M step uses that W is
+orthonormal in noise units.
 
 See docs/mathematics.md 1.1 (marginal likelihood), 1.2 (EM), 1.5 (hard) and 1.12 (extensions).
 """

@@ -1,10 +1,10 @@
-"""One exact EM step of adaptive PPCA where entries of Y are missing (NaN) at random.
+"""An exact EM step of adaptive PPCA if entries of Y are missing (NaN) at random.
 
     y_n = W (x_n * z_n) + mu + e_n,  W'W = I_K, of which the entries O_n are observed
     x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I_D),  z_n uniform over the C(K, L) supports of size L
 
-The observed rows of W are not orthonormal, so that components do compete for a row. The missing
-entries are expected together with x and z.
+The columns of W are not orthonormal over observed features, so components compete for a row. The E
+step takes expectations of missing entries jointly with x and z.
 
 See docs/mathematics.md 1.8.
 """

@@ -5,8 +5,8 @@
     mu ~ N(0, prior.mean_variance I),  1/sigma2 ~ Gamma(prior.noise)
     1/sigma2_W ~ Gamma(prior.loading)
 
-A support is L slots. They are visited in a fresh random order: an order that depends on the
-support, such as its sorted members, does not leave the posterior invariant.
+A support fills L slots, which are visited in a new random order: an order that depends on the
+support, such as that of sorted members, does not leave the posterior invariant.
 
 See docs/mathematics.md 3 and, for the order, 1.4.
 """

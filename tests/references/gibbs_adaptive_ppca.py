@@ -5,8 +5,8 @@
     p(z_n) = rho_l / C(K, l) with l = |z_n|,  omega and rho ~ Dirichlet(1, ..., 1)
     mu ~ N(0, prior.mean_variance I),  1/sigma2 ~ Gamma(prior.noise),  1/tau2 ~ Gamma(prior.latent)
 
-(u_n, z_n) is drawn with x_n integrated out, so that X must follow at once. The paper's model has a
-grid of one scale, and rho with a single entry above 0, which stays as it is.
+(u_n, z_n) is drawn with x_n integrated out, so X must be drawn next. The paper's model has a grid
+of one scale, and a fixed rho with a single nonzero entry.
 
 See docs/mathematics.md 1.1 (supports), 1.3 (W), 1.4 (the sweep) and 1.12 (scales and sizes).
 """

@@ -1,11 +1,11 @@
-"""One Gibbs sweep of nonparametric PPCA: adaptive PPCA with any number of components a row.
+"""One Gibbs sweep of nonparametric PPCA: adaptive PPCA with any number of components per row.
 
     y_n = W (x_n * z_n) + mu + e_n,  W uniform over orthonormal D x K_max matrices
     Z ~ IBP(alpha) conditioned on K+ <= K_max used columns, put at random positions of W; or
     z_nk ~ Bernoulli(pi_k), pi_k ~ Beta(alpha / K_max, 1)
     x, e, mu and the variances as in `gibbs_adaptive_ppca`,  alpha ~ Gamma(prior.alpha)
 
-m_k counts the other rows that use column k. Columns of W that no row uses are redrawn, too.
+m_k counts the other rows that use column k. Unused columns of W are also redrawn.
 
 See docs/mathematics.md 2.
 """

@@ -6,8 +6,8 @@
     mu ~ N(0, prior.mean_variance I),  1/sigma2 ~ Gamma(prior.noise)
     1/sigma2_W ~ Gamma(prior.loading),  alpha ~ Gamma(prior.alpha)
 
-All x of a row are integrated out while its z is redrawn. m_k counts the other rows that use
-column k. In the infinite model a column that no row uses does not exist: it is kept as zeros.
+z is redrawn with all x of its row integrated out. m_k counts the other rows that use column k. In
+the infinite model, a column that no row uses does not exist and is stored as zeros.
 
 See docs/mathematics.md 4.
 """

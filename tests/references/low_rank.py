@@ -1,8 +1,8 @@
-"""The normal y = W x + mu + e with x integrated out, and x given y.
+"""The distribution of y = W x + mu + e with x integrated out, and of x given y.
 
     x ~ N(0, diag(tau2)),  e ~ N(0, sigma2 I_D);  W is any (D, L) matrix, also with L = 0
 
-See docs/mathematics.md 3; W is the columns of one support there.
+See docs/mathematics.md 3, where W are the columns of one support.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""One sweep over W, orthonormal (D, K), that leaves the density exp(tr(F'W)) invariant.
+"""A sweep over orthonormal W (D, K) that leaves the density exp(tr(F'W)) invariant.
 
-Every column given the others (Hoff 2009), then every pair of columns within the plane it spans:
-columns alone turn slowly within a plane, and at D = K they can only flip signs.
+It draws every column given the others (Hoff 2009), then every pair of columns within its plane:
+single columns rotate slowly within a plane, and can only flip signs if D = K.
 
 See docs/mathematics.md 1.3.
 """

@@ -1,4 +1,4 @@
-"""What is declared of each model, against what its estimator does."""
+"""Tests of the declared capabilities of each model against its estimator."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Runs: what the estimators say of rows, stops, gaps, previews; numbers of components."""
+"""Tests of runs: results for rows, stops, missing cells, previews, component numbers."""
 
 import subprocess
 import sys
@@ -163,7 +163,7 @@ def test_a_sampled_run_keeps_its_draws_and_others_have_none(digits, monkeypatch)
     thinned = fit_run(digits, config).fitted.posterior
     np.testing.assert_array_equal(thinned["components"], posterior["components"][:, ::2])
     assert thinned["noise_variance"].shape == (2, 8)
-    with pytest.raises(ValueError, match=r"InfiniteSparseFA .* weights is missing: fit the model"):
+    with pytest.raises(ValueError, match=r"InfiniteSparseFA.* weights is missing: fit the model"):
         project(config, replace(fitted, weights=None), digits.X)
 
 
@@ -229,7 +229,7 @@ def test_a_run_says_of_observed_cells_what_the_estimator_says(wine, model, tmp_p
     if model == "PPCA":
         whole = load("wine")
         config = RunConfig(whole.digest, {"centre": True, "pca": 5}, "PPCA", {"n_components": 2})
-        with pytest.raises(InputError, match="reduces rows of 13 features to 5 first"):
+        with pytest.raises(InputError, match="first reduces 13 features to 5"):
             project(config, fit_run(whole, config).fitted, holes)
         return
     estimator = AdaptivePPCA(n_components=4, n_active=2, random_state=0).fit(scaled)

@@ -1,4 +1,4 @@
-"""Runs: configurations, on disk, in files of sessions and models; homes; damage is named."""
+"""Tests of stored runs: settings, files of sessions and models, homes, reports of damage."""
 
 import argparse
 import inspect
@@ -197,7 +197,7 @@ def test_everything_that_matters_changes_the_id():
         ({"parameters": {"random_state": None}}, "random_state must be a whole number"),
         ({"parameters": {"init": np.eye(3)}}, "init must be a finite number, a text"),
         ({"parameters": {"tol": float("nan")}}, "tol must be a finite number"),
-        ({"preprocessing": {"whiten": True}}, "Preprocessing knows .*; got whiten"),
+        ({"preprocessing": {"whiten": True}}, "Preprocessing has the options .*; got whiten"),
     ],
 )
 def test_what_cannot_be_recorded_is_refused_in_one_sentence(changes, words):
@@ -537,9 +537,9 @@ MATRIX = "data/matrix.npy"
     ("name", "given", "sentence"),
     [  # what is wrong with its description is in tests/attacks/test_sessions
         (CONTENTS, None, "is not a session file"),
-        (CONTENTS, b"[", "holds a damaged “session.json”"),
+        (CONTENTS, b"[", "contains a damaged “session.json”"),
         (MATRIX, stored(np.save, np.zeros((80, 64), np.uint8)), "digest differs"),
-        (MATRIX, stored(np.save, np.zeros((80, 64)))[:900], "holds a damaged"),
+        (MATRIX, stored(np.save, np.zeros((80, 64)))[:900], "contains a damaged"),
         (MATRIX, None, "lacks “data/matrix.npy”"),
         ("runs/1/pre_offset.npy", None, "is damaged"),
         ("selections/0.npy", stored(np.save, np.zeros(79, bool)), "is damaged"),
@@ -656,9 +656,9 @@ def test_a_start_comes_along_and_a_changed_file_of_an_estimator_is_refused(tmp_p
         members = {name: old.read(name) for name in old.namelist()}
     facts = json.loads(members["estimator.json"])
     for change, message in (
-        ({"estimator": "Pickle"}, "which estimator"),
-        ({"parameters": {"n_components": "x"}}, "which estimator"),
-        ({"parameters": {"n_components": 3, "evil": 1}}, "which estimator"),
+        ({"estimator": "Pickle"}, "of its estimator"),
+        ({"parameters": {"n_components": "x"}}, "of its estimator"),
+        ({"parameters": {"n_components": 3, "evil": 1}}, "of its estimator"),
         ({"format": 99}, "newer version"),
     ):
         altered_file = members | {"estimator.json": json.dumps(facts | change).encode()}
@@ -681,7 +681,7 @@ def test_a_file_that_is_no_model_is_refused_in_a_sentence_and_nothing_is_unpickl
     content = model_bytes(config, result.fitted, result.info)
     draws = result.fitted.draws
     assert len(draws["components"]) == 4
-    unfit = r"The arrays in “given.npz” do not fit together|“given.npz” lacks"
+    unfit = r"The arrays in “given.npz” do not match each other|“given.npz” lacks"
     for changes, sentence in (
         ({"run": None}, "“given.npz” is not a model file"),
         ({"mean": None}, "“given.npz” lacks mean"),
@@ -689,9 +689,9 @@ def test_a_file_that_is_no_model_is_refused_in_a_sentence_and_nothing_is_unpickl
         ({"components": np.zeros(12)}, unfit),
         ({"mean": np.full(12, np.nan)}, unfit),
         ({"pre_scale": np.ones(2)}, unfit),
-        ({"run": np.array("[1]")}, "does not say which model"),
-        ({"run": np.array('{"config": {"model": "os"}}')}, "does not say which model"),
-        ({"mean": np.array([print], dtype=object)}, r"holds a damaged “mean\.npy”"),
+        ({"run": np.array("[1]")}, "no valid description of its model"),
+        ({"run": np.array('{"config": {"model": "os"}}')}, "no valid description of its model"),
+        ({"mean": np.array([print], dtype=object)}, r"contains a damaged “mean\.npy”"),
         ({"draws_components": draws["components"][:, :, :-1]}, unfit),
         ({"draws_components": draws["components"][:, :1]}, unfit),
         ({"draws_components": draws["components"][0]}, unfit),

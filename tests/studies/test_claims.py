@@ -1,4 +1,4 @@
-"""Rules by which the paper's claims are judged; results stored, shipped, and made into pages."""
+"""Tests of the rules for the paper's claims, of stored and shipped results, and of their pages."""
 
 import csv
 import math

@@ -1,4 +1,4 @@
-"""Experiments on tiny data: tables, whitening, EM against Gibbs, pictures, a recording."""
+"""Tests of the experiments on tiny data: tables, whitening, EM versus Gibbs, a recording."""
 
 import contextlib
 import itertools
@@ -696,7 +696,7 @@ def test_settings_that_do_not_suit_are_one_sentence(small):
         ({"components": [3], "active": [3]}, "L from 1 to K"),
         ({"components": [400], "active": [3]}, "K must be at most 116"),
         ({"components": [4, 5], "active": [2]}, "lists of equal length"),
-        ({"events": "10+16 240+16"}, "1 of 2 events lie outside"),
+        ({"events": "10+16 240+16"}, "1 of 2 events are outside"),
         ({"events": "ten"}, "written as onset"),
     ):
         with pytest.raises(InputError, match=words):

@@ -1,4 +1,4 @@
-"""The whole app under AppTest: started from its frame, as a person's browser starts it."""
+"""Fixtures that run the whole app, including its frame, in Streamlit's AppTest."""
 
 import json
 import re
@@ -31,15 +31,14 @@ _PLACES = "explore data/open data/this data/add components/gallery components/me
 _PLACES += " groups/differences groups/unusual check/choose check/trust check/advanced paper export"
 PAGES = {place: place.partition("/")[0].capitalize() for place in _PLACES.split()}  # their titles
 
-# Every AppTest reads what all installed packages say of themselves, to find components: once will
-# do, for no test installs any.
+# Every AppTest searches all installed packages for components, so the result is cached.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 _look_again_and_again = local_script_runner.require_widgets_deltas
 
 
 def _wait(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
-    """Wait for the end of the script, which a look at it every millisecond would hold up."""
+    """Wait for the end of the script, without slowing it down by polling every millisecond."""
     runner._script_thread.join(timeout)
     _look_again_and_again(runner, 0.1)
 
@@ -51,24 +50,24 @@ _fits: dict[str, FitResult] = {}
 
 
 def fit_once(dataset: Dataset, config: RunConfig, **given: object) -> FitResult:
-    """Fit, or give what an earlier test got for the same configuration."""
+    """Fit, or return the result of an earlier test with the same settings."""
     if config.id not in _fits:
         _fits[config.id] = _fit(dataset, config, **given)
     return _fits[config.id]
 
 
-fits.fit_run = fit_once  # the first picture's fit, in every test
-fits.waits_for_compiler = lambda *_given: False  # as in a server that is warmed up
-explore.CHECK_SECONDS = 0.0  # no check of row scales but where a test allows one
+fits.fit_run = fit_once  # every test starts with the same fit
+fits.waits_for_compiler = lambda *_given: False  # as in a warm server
+explore.CHECK_SECONDS = 0.0  # no check of row scales unless a test enables it
 DOT = png(np.zeros((1, 1), np.uint8))
 preview = export.preview
-export.preview = lambda _key, _figure: DOT  # each visit of Export takes two seconds else
+export.preview = lambda _key, _figure: DOT  # saves two seconds per visit of Export
 
 
 @pytest.fixture
 def start() -> Callable[..., AppTest]:
     """Return ``start(place=None, **address)``: the app in a new session; data may be a Dataset."""
-    fits.recent.clear()  # what a hand moved over in an earlier test of this process
+    fits.recent.clear()  # fits of earlier tests
 
     def open_app(place: str | None = None, **address: str | Dataset) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=SECONDS)
@@ -82,7 +81,7 @@ def start() -> Callable[..., AppTest]:
 
 
 def go(app: AppTest, place: str) -> AppTest:
-    """Open a page, or as ``page/tab`` one of its tabs, in a session that has begun."""
+    """Open a page, or one of its tabs by ``page/tab``, in a running session."""
     page, _, tab = place.partition("/")
     app.switch_page(f"pages/{page}/{page}.py")
     if tab:
@@ -93,24 +92,24 @@ def go(app: AppTest, place: str) -> AppTest:
 def stored_run(
     data: Dataset, model: str = "aPPCA", preprocessing: dict | None = None, **parameters: object
 ) -> Run:
-    """Fit and keep a run as ``python -m appca fit --store`` does."""
+    """Fit and store a run, like ``python -m appca fit --store``."""
     DatasetStore(home()).put(data)
     config = RunConfig(data.digest, preprocessing or {}, model, parameters)
     return RunStore(home()).save(config, fit_once(data, config))
 
 
 def run_of(app: AppTest) -> Run:
-    """Return the kept run on the screen."""
+    """Return the stored run on the screen."""
     return RunStore(home()).get(address(app)["run"])
 
 
 def click(app: AppTest, key: str) -> AppTest:
-    """Press a button, after which the page is healthy."""
+    """Press a button, and check that the page is healthy."""
     return healthy(app.button(key=key).click().run())
 
 
 def press(app: AppTest, part: str, act: str, value: object = "", text: object = "") -> AppTest:
-    """Press a button, or choose from a list, within HTML: see `appca.ui.kit`."""
+    """Press a button in HTML, or choose from a list; see `appca.ui.kit`."""
     ids = [one.proto.id for one in app.get("bidi_component")]
     (place,) = (one for one in ids if one.endswith(f"-{part}_acts"))
     message = {"act": act, "value": str(value), "text": str(text)}
@@ -122,20 +121,20 @@ def press(app: AppTest, part: str, act: str, value: object = "", text: object = 
 
 
 def choose(app: AppTest, part: str, label: str, text: str) -> AppTest:
-    """Choose a text from the list with a label, of a part within HTML."""
+    """Choose a text from the list with a label in a part of the HTML."""
     body = _list(app, label)
     act, value = re.findall(r'data-act="(.*?)" data-value="(.*?)"', body)[0]
     return press(app, part, act, unescape(value), choices(app, label).index(text))
 
 
 def choices(app: AppTest, label: str) -> list[str]:
-    """Return the texts of the list with a label, within HTML."""
+    """Return the texts of the list with a label in the HTML."""
     texts = re.findall(r'<option value="\d+"[^>]*>(.*?)</option>', _list(app, label))
     return [unescape(text) for text in texts]
 
 
 def chosen(app: AppTest, label: str) -> str:
-    """Return the text of the list with a label that is chosen."""
+    """Return the chosen text of the list with a label."""
     return unescape(re.findall(r'selected="">(.*?)</option>', _list(app, label))[0])
 
 
@@ -146,7 +145,7 @@ def _list(app: AppTest, label: str) -> str:
 
 
 def sentences(app: AppTest) -> list[str]:
-    """Return what the error boxes say, Markdown's protection taken off."""
+    """Return the texts of the error boxes, without Markdown's escapes."""
     return [box.value.replace("\\", "") for box in app.error]
 
 
@@ -163,12 +162,12 @@ def html(app: AppTest) -> str:
 
 
 def told(app: AppTest) -> str:
-    """Return the sentences of the page and the words below pictures, as a person reads them."""
+    """Return all visible text of the page, including captions."""
     return "\n".join(item.value for item in [*app.markdown, *app.caption]).replace("\\", "")
 
 
 def charts(app: AppTest) -> list[dict]:
-    """Return what the figures of the page show."""
+    """Return the data of the figures on the page."""
     return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
@@ -184,7 +183,7 @@ def address(app: AppTest) -> dict[str, str]:
 
 
 class Bar:
-    """The controls of Explore: what they show, and what a hand does with them."""
+    """The controls of Explore."""
 
     def __init__(self, app: AppTest) -> None:
         places = (one.proto for one in app.get("bidi_component"))
@@ -195,7 +194,7 @@ class Bar:
         self.views = dict(self.shown["views"])
 
     def send(self, kind: str, name: str = "", **what: Any) -> AppTest:
-        """Send a message: "size", or "colour", "view", "beside", "undo" or "redo"."""
+        """Send a message: "size", "colour", "view", "beside", "undo" or "redo"."""
         states = self._app._tree.get_widget_states()
         stamp = {"mount": "test", "number": next(_numbers)}
         sent = json.dumps({kind: stamp | (what or {"name": name})})
@@ -204,7 +203,7 @@ class Bar:
 
 
 class slider:
-    """K or L in the bar: what it shows, and its change by hand."""
+    """The control of K or L in the bar."""
 
     def __init__(self, app: AppTest, name: str) -> None:
         self._bar, self.name = Bar(app), name
@@ -231,7 +230,7 @@ def find(widgets: Iterable, label: str) -> Any:
 
 
 class ScriptedJobs:
-    """Stands for the worker processes: a test says what has become of a job."""
+    """A stand-in for worker processes: the test sets the state of jobs."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, JobStatus] = {}
@@ -278,7 +277,7 @@ class ScriptedJobs:
 
 @pytest.fixture
 def jobs(monkeypatch) -> ScriptedJobs:
-    """Put work for other processes down, and let the test say how it ends."""
+    """Record jobs instead of running them, so that the test sets their results."""
     scripted = ScriptedJobs()
     monkeypatch.setattr(services, "jobs", lambda: scripted)
     return scripted

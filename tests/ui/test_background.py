@@ -1,4 +1,4 @@
-"""Work in the background: fits and downloads as jobs, and two windows that both see them."""
+"""Tests of background jobs: fits and downloads, seen from two windows."""
 
 import sys
 from collections.abc import Iterator

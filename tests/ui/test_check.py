@@ -1,4 +1,4 @@
-"""The page Check: K, L and model chosen, fits compared, hidden cells, and what a fit is worth."""
+"""Tests of the page Check: choice of K, L and model, comparisons, hidden cells, reliability."""
 
 import re
 import sys
@@ -125,7 +125,7 @@ def test_a_fit_is_relied_on_once_its_halves_agree(start, table, jobs):
     fewer = replace(config, parameters=config.parameters | {"n_active": 1})
     measured(fewer, [[n, *gains, 1.0, 0.99, 0.9, 0.2] for n in range(1, 5)])
     app = healthy(start(TRUST, data=table, k="4", l="1"))
-    assert (answer(app), "Only 3 of 4 components return" in html(app)) == ("bad", True)
+    assert (answer(app), "Only 3 of 4 components reappear" in html(app)) == ("bad", True)
 
 
 PLACE = "check/advanced"

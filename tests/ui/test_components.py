@@ -1,4 +1,4 @@
-"""The pages Components and Groups, walked through as a person would."""
+"""Tests of the pages Components and Groups, in the order of a user's steps."""
 
 import base64
 import re

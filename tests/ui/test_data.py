@@ -1,4 +1,4 @@
-"""The page Data: own files, a shared home, work deleted for good, many columns, new rows."""
+"""Tests of the page Data: files, a shared home, deletion, many columns, new rows."""
 
 import io
 import re
@@ -274,7 +274,7 @@ def test_long_work_is_a_job_that_is_cancelled_fails_or_is_done_once(page, jobs, 
     assert [problem.message for problem in app.exception] == []
     assert sentences(app) == ["The disk is full."]
     app.button(key="new_data_start").click().run()
-    gone = "The fit or the new rows are not there any more; open both again."
+    gone = "The fit or the new rows no longer exist; open both again."
     jobs.end(list(jobs.jobs)[-1], "failed", gone)
     assert sentences(app.run()) == [gone]
     assert len(jobs.jobs) == 2, "it is not tried again"

@@ -1,4 +1,4 @@
-"""The page Explore: bar, drawer, colours, models, rows left out, messages; one row; selections."""
+"""Tests of the page Explore: controls, colours, models, removed rows, messages, selections."""
 
 import base64
 import json
@@ -207,7 +207,7 @@ def test_a_pixel_components_or_the_trust_of_panels_colour_points_and_are_kept(st
     title, codes = colour(app, "trust of the panels") and drawn[-1]
     assert title == "Trust of the panels"
     assert len(np.unique(codes)) > 3
-    assert "Pink: rows around the point" in told(app)
+    assert "Pink: the neighbours of the point" in told(app)
 
 
 def test_columns_of_a_table_are_offered_by_name_or_number_beside_all_labels(start, drawn):
@@ -721,7 +721,7 @@ def test_a_name_that_is_taken_is_said_to_be_replaced_and_a_refused_one_stays(zer
     assert "178 rows" in said
     app.text_input(key="named-new").input("  ")
     app.button(key="named-keep").click().run()
-    assert sentences(app) == ["A selection needs a name to be kept; type one."]
+    assert sentences(app) == ["A saved selection needs a name; type one."]
 
     full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr("appca.analysis.selections.np.savez", full)

@@ -1,4 +1,4 @@
-"""The page Export: files of tables, models, figures, sessions and annotated data."""
+"""Tests of the page Export: files of tables, models, figures, sessions, annotated data."""
 
 import io
 

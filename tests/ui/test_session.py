@@ -1,4 +1,4 @@
-"""A session: callbacks, caches, foreign fits, any address; words that stay words."""
+"""Tests of sessions: callbacks, caches, imported fits, addresses, and literal text."""
 
 import ast
 import re

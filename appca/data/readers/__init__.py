@@ -57,14 +57,14 @@ SUFFIXES = tuple(ending for kind in KINDS.values() for ending in kind.endings)
 # read by C libraries that a damaged file can crash: see `process`
 BY_LIBRARIES = {"sheet", "mat", "hdf5", "h5ad", "mtx", "zarr"}
 _REMEDIES = {
-    **dict.fromkeys((".rds", ".rdata", ".rda"), "write it in R by write.csv(x, 'x.csv')"),
-    **dict.fromkeys((".pkl", ".pickle", ".feather"), "write it by frame.to_parquet('x.parquet')"),
-    **dict.fromkeys((".sav", ".dta", ".sas7bdat"), "export it there as CSV"),
+    **dict.fromkeys((".rds", ".rdata", ".rda"), "save it in R with write.csv(x, 'x.csv')"),
+    **dict.fromkeys((".pkl", ".pickle", ".feather"), "save it with frame.to_parquet('x.parquet')"),
+    **dict.fromkeys((".sav", ".dta", ".sas7bdat"), "export it as CSV"),
     **dict.fromkeys((".doc", ".docx", ".pdf", ".html"), "copy its table into a spreadsheet"),
     **dict.fromkeys((".dcm", ".svg", ".heic"), "save it as PNG"),
 }
 _PACKED = (".rar", ".7z", ".tar", ".tgz", ".zst", ".bz2", ".xz")
-_REMEDIES |= dict.fromkeys(_PACKED, "unpack it, and give what is in it")
+_REMEDIES |= dict.fromkeys(_PACKED, "unpack it, and open its contents")
 _STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat", b"\x89HDF": "hdf5"}
 _STARTS |= {
     bytes([0, 0, kind, n]): "idx" for kind in b"\x08\x09\x0b\x0c\x0d\x0e" for n in range(1, 5)
@@ -98,7 +98,7 @@ def by_libraries(files: Files) -> bool:
 
 @naming_extra()
 def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
-    """Read a file, whose format follows from its extension or else its first bytes.
+    """Read a file of any supported format, detected from its extension or its first bytes.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
         Fields of the reader's options: of `CsvOptions`, `SheetOptions` or `TableOptions` (Parquet
         and ARFF) for tables, `NpyOptions` (NPY, IDX), `ArrayOptions` (NPZ, MAT, HDF5),
         `H5adOptions` (also for Zarr), `MtxOptions` or `ImageOptions`. With an ``image_shape``,
-        ``by_column=True`` says that pixels are stored column by column.
+        ``by_column=True`` means that pixels are stored column by column.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     fields = reader.options._fields
     unknown, title = sorted(set(passed) - set(fields)), KINDS[kind].title or kind.upper()
     has = f"the options {', '.join(fields)}" if fields else "no options"
-    refuse_if(unknown, f"Reading {title} has {has}; got {', '.join(unknown)}.")
+    refuse_if(unknown, f"The reader of {title} has {has}; got {', '.join(unknown)}.")
     chosen = reader.options(**passed)
     with ExitStack() as ends:
         for _, file in temporary:
@@ -160,7 +160,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         if reader.read_many is not None and (len(files) > 1 or reader.read is None):
             dataset = reader.read_many(files, chosen, limits)
         else:
-            assert reader.read is not None  # a reader has one of the two
+            assert reader.read is not None  # every reader has this or `read_many`
             name, file = min(files, key=lambda named: kind_of(*named) != kind)
             dataset = reader.read(shortened(name, uploads.LONGEST_NAME), file, chosen, limits)
             if len(files) > 1:
@@ -183,8 +183,8 @@ def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Da
     n, title = dataset.n_rows, shortened(name, uploads.LONGEST_NAME)
     refuse_if(
         dataset.provenance["report"].get("dropped"),
-        f"“{dataset.name}” has rows with missing values, which were left out, and “{title}” "
-        "says nothing of which; keep them (missing=model).",
+        f"“{dataset.name}” lost its rows with missing values, so the lines of “{title}” no "
+        "longer match; keep those rows (missing=model).",
     )
     table = table_beside(str(kind_of(name, file)), title, file, n, limits)
     refuse_if(
@@ -232,9 +232,9 @@ def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
 
 
 def _kind_together(files: Files) -> str:
-    """Return the kind whose reader takes all files together, or raise InputError."""
+    """Return the kind whose reader reads all files together, or raise InputError."""
     names = [name for name, _ in files]
-    zarr = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
+    zarr = "A Zarr folder is opened as one file; zip it as NAME.zarr.zip, or give its path."
     refuse_if(len(names) > 1 and any(".zarr/" in name for name in names), zarr)
     kinds = [kind_of(*named_file) for named_file in files]
     together, scans, tables = {*kinds}, kinds.count("nifti"), kinds.count("csv")
@@ -254,12 +254,12 @@ def _kind_together(files: Files) -> str:
     if len(names) == 1:
         general = "save its table as CSV, XLSX or Parquet, or its array as NPY"
         remedy = _REMEDIES.get(Path(names[0]).suffix.lower(), general)
-        msg = f"“{shortened(names[0], uploads.LONGEST_NAME)}” is of no known kind; {remedy}."
+        msg = f"“{shortened(names[0], uploads.LONGEST_NAME)}” has an unknown format; {remedy}."
         raise InputError(msg)
     some = ", ".join(f"“{shortened(name)}”" for name in names[:3])
     more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     msg = (
-        f"{some}{more} do not make one data set together; give one of them, or images, an NPY "
+        f"{some}{more} cannot be combined into one data set; give one of them, or images, an NPY "
         "file and a table, two CSV files, Parquet files with the same columns, an IDX file and its "
         "labels, or a NIfTI recording, a file with “mask” in its name and a table of its events."
     )

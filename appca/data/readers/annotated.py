@@ -23,7 +23,7 @@ from appca.data.readers.intake import Beside, Upload
 from appca.frames import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
 from appca.words import refuse_if, shortened, unknown
 
-_PLACES = ("layers", "obsm")  # groups with matrices whose rows are those of X
+_PLACES = ("layers", "obsm")  # groups of matrices with the same rows as X
 _OTHER = {"raw": "before filtering"}
 _OTHER |= dict.fromkeys(("uns", "varm", "obsp", "varp"), "not about single rows")
 _NO_STORE = "is not a Zarr store, or is damaged; save it again"
@@ -53,7 +53,7 @@ class ZarrStore:
             nodes = {path: n for path, n in self._nodes.items() if isinstance(n, zarr.Array)}
             for path, node in nodes.items():
                 steps = (*node.filters, *node.compressors)
-                msg = f"“{upload.name}” holds pickled objects, which may run; write it without."
+                msg = f"“{upload.name}” contains pickled objects, which can run code; remove them."
                 refuse_if(any(getattr(step, "codec_id", "") == "pickle" for step in steps), msg)
                 dtype = np.dtype("U1") if node.dtype.kind in "OTU" else node.dtype
                 if dtype.kind in "buifU":
@@ -106,7 +106,7 @@ class Contents:
         """Return the path of the row names of obs or var; or raise InputError."""
         is_there = any(path.startswith(f"{table}/") for path in self.items)  # excludes links
         key = _text((self.attributes(table).get("_index") if is_there else None) or "_index")
-        msg = f"“{self.upload.name}” has no names in {table}; write it again with anndata."
+        msg = f"“{self.upload.name}” has no names in {table}; save it again with anndata."
         refuse_if(not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys(), msg)
         return f"{table}/{key}"
 
@@ -273,14 +273,14 @@ def read(
             if not wanted.startswith("obsm/"):
                 features, places = contents.names("var"), contents.marked(options, d)
             if len(ids) != n or (features is not None and len(features) != d):
-                msg = "names of another number"
+                msg = "has another number of names"
                 raise ValueError(msg)
             X = arrays.native(values_of(upload, item, places))
         if features is not None and places is not None:
             features = [features[j] for j in places.tolist()]
         upload.report.update(array=wanted, dtype=str(item.dtype))
         del matrices[wanted]
-        unused |= {path: f"another matrix; array={path} reads it" for path in matrices}
+        unused |= {path: f"another matrix; read it with array={path}" for path in matrices}
         tops = {path: re.split("[/.]", path)[0] for path in (*contents.items, *unused)}
         for path in [path for path in unused if tops[path] in _OTHER]:
             del unused[path]
@@ -304,7 +304,7 @@ class MtxOptions(NamedTuple):
 
 
 def is_market(names: list[str]) -> bool:
-    """Whether files are a matrix, with or without its names."""
+    """Whether files are a Matrix Market file, with or without files of names."""
     matrices = [name for name in names if name.lower().endswith(MARKETS)]
     return len(matrices) == 1 and all(side_of(name) for name in names if name not in matrices)
 
@@ -321,8 +321,8 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
         rows, columns, entries, *_ = mminfo(io.BytesIO(text))
         refuse_if(
             entries > len(text) or max(rows, columns) * 8 > limits.n_bytes,
-            f"“{upload.name}” states {rows:,} x {columns:,} numbers, more than {limits.most} "
-            "can hold or its text has; save it again.",
+            f"“{upload.name}” declares {rows:,} x {columns:,} numbers, more than it contains "
+            f"or more than {limits.most}; save it again.",
         )
         matrix = coo_matrix(mmread(io.BytesIO(text), spmatrix=False))
     tables: dict[str, list[list[str]]] = {}  # the second cell of a feature is its symbol
@@ -344,8 +344,8 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     for n, side in zip(matrix.shape, _SIDES, strict=True):
         refuse_if(
             sizes.get(side, n) != n,
-            f"“{upload.name}” has {n:,} {side}, but {sizes.get(side, n):,} names of {side} are "
-            "beside it; give the files that belong together.",
+            f"“{upload.name}” has {n:,} {side}, but the file of names has {sizes.get(side, n):,}; "
+            "give the files that belong together.",
         )
     upload.report["turned"] = turn
     uploads.note(upload.report, "Rows", f"the {'columns' if turn else 'rows'} of the matrix")
@@ -375,7 +375,7 @@ def _with_neighbours(files: Files) -> Files:
 
 
 def side_of(name: str) -> str:
-    """Return "rows" or "columns", whichever the file names, or an empty text."""
+    """Return the side that a file names: "rows", "columns", or "" for neither."""
     file = PurePosixPath(name.lower().replace("\\", "/")).name.removesuffix(".gz")
     stem, _, ending = file.rpartition(".")
     is_table = ending in ("tsv", "txt", "csv")

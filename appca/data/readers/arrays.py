@@ -25,7 +25,7 @@ _MOST_LISTED = 6
 _FEWER = "take fewer rows or smaller images"
 _EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # smaller whole numbers are exact in float64, float32
 _ID_NAMES = ("ids", "id")
-_FEW_NAMES = 4  # maximum number of distinct texts that are classes even if rows are few
+_FEW_NAMES = 4  # this many distinct texts are classes even if rows are few
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")
 _LABEL_NAMES = "label_names"
 _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -73,16 +73,16 @@ def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions)
     for key in (mask.format(wanted) for mask in _MASKS):
         if key in items and items[key].shape == item.shape and items[key].dtype == bool:
             values = np.where(items[key].load(), np.nan, values)
-            uploads.note(report, "Masked", f"cells that “{key}” marks are missing")
+            uploads.note(report, "Masked", f"cells marked by “{key}” are missing")
             items = {other: kept for other, kept in items.items() if other != key}
     values = native(np.moveaxis(values, -1, 0) if options.transpose else values)
     report |= {"array": wanted, "dtype": str(item.dtype)}
     named = _beside(upload, items, wanted, values.shape, options)
     for key, other in items.items():
         if key != wanted and key not in unused and not _is_vector(other):
-            choice = f"another matrix; array={key} reads it"
+            choice = f"another matrix; read it with array={key}"
             is_matrix = _is_matrix(other, 1)
-            unused[key] = choice if is_matrix else f"{sides_of(other.shape)}, no matrix of numbers"
+            unused[key] = choice if is_matrix else f"{sides_of(other.shape)}, not a numeric matrix"
     return build(upload, values, named, options.missing, options.image_shape)
 
 
@@ -103,13 +103,13 @@ def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str
     arrays = [_listed(items)] if items else []
     unused = list(report["unused"].items())[:_MOST_LISTED]
     arrays += [f"“{shortened(key)}” ({why})" for key, why in unused]
-    msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
+    msg = f"“{name}” contains several arrays, {_listed(possible)}; choose the one with the rows."
     if possible:
         report["option"] = f"array={first}"  # an example
         raise InputError(msg, report)
     msg = (
-        f"“{name}” holds no matrix of numbers{', only ' * bool(arrays)}{', '.join(arrays)}; save "
-        "one with a row for each object and at least 2 columns."
+        f"“{name}” contains no matrix of numbers{', only ' * bool(arrays)}{', '.join(arrays)}; "
+        "save one with a row for each object and at least 2 columns."
     )
     raise InputError(msg, report)
 
@@ -122,7 +122,7 @@ def check_array(
     if dtype.hasobject or dtype.kind not in "buif":
         kinds = {"c": "complex numbers", "O": "Python objects"}
         kind = kinds.get("O" if dtype.hasobject else dtype.kind, f"values of type {dtype}")
-        why = f"holds {kind}, not plain numbers; save it as an array of float or uint8"
+        why = f"contains {kind}, not plain numbers; save it as an array of float or uint8"
     elif min(shape, default=0) < 0:
         why = f"declares the shape {shape}; sides are whole numbers; save it again"
     elif len(shape) not in (2, 3) and not (len(shape) == 4 and shape[3] in (1, 3)):
@@ -157,7 +157,7 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
     if not item.is_sparse:
         values: np.ndarray = item.load()
         return values if columns is None else values[:, columns]
-    why = "holds a sparse matrix whose values, indices and shape do not fit together"
+    why = "contains a sparse matrix whose values, indices and shape do not match"
     with upload.or_damaged(f"{why}; write it again"):
         matrix = item.load()
         matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
@@ -167,7 +167,7 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
     dtype = np.dtype(np.float32) if exact else kept_type(stored.dtype)
     dtype = np.dtype(np.float64) if dtype.kind in "bui" else dtype
     shape = (matrix.shape[0], matrix.shape[1] if columns is None else len(columns))
-    remedy = "keep fewer rows or columns, such as highly variable genes, and save the file again"
+    remedy = "save fewer rows or columns, such as highly variable genes"
     kind = stored.dtype if stored.dtype.kind == "c" else dtype
     check_array(upload.name, shape, kind, upload.limits, remedy)
     part = matrix.astype(dtype)
@@ -207,11 +207,11 @@ def _beside(
     id_of = id_of if options.ids is None else options.ids or None
     labels = {title: columns[key] for key, title in named.items() if key in columns}
     others = [key for key in texts if key not in (*named, id_of, options.label)]
-    unused |= dict.fromkeys(others, "texts, of which many differ")
+    unused |= dict.fromkeys(others, "too many different texts")
     labels |= {key: columns[key] for key in columns if key not in (*named, *others, id_of)}
     if options.label is not None:
         dropped = [key for key in labels if key != options.label]
-        unused |= dict.fromkeys(dropped, "no label, by choice")
+        unused |= dict.fromkeys(dropped, "not the chosen label")
         labels = {key: column for key, column in labels.items() if key not in dropped}
     report |= {"ids": id_of or "", "entries": [*columns]}
     if id_of:
@@ -311,8 +311,8 @@ def _mapped(
     present, expected = stream.seek(0, io.SEEK_END) - begin, math.prod(shape) * dtype.itemsize
     refuse_if(
         present != expected or not expected,
-        f"“{upload.name}” must hold {' x '.join(map(str, shape))} numbers in {expected:,} "
-        f"bytes after its header; it holds {present:,}, so copy or save it again.",
+        f"“{upload.name}” must contain {' x '.join(map(str, shape))} numbers in {expected:,} "
+        f"bytes after its header; it has {present:,}, so copy or save it again.",
     )
     return np.memmap(stream, dtype, "r", begin, shape, order)
 
@@ -369,9 +369,9 @@ def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMIT
     titles = [shortened(name, uploads.LONGEST_NAME) for name, _ in files]
     arrays = [(name, _idx(*named, limits)) for name, named in zip(titles, files, strict=True)]
     *columns, (name, images) = sorted(arrays, key=lambda array: array[1].ndim)
-    refuse_if(images.ndim == 1, f"“{name}” holds labels alone; give the file of images with it.")
+    refuse_if(images.ndim == 1, f"“{name}” contains only labels; add the file of images.")
     sizes = [f"“{title}” ({sides_of(values.shape)})" for title, values in arrays]
-    msg = f"{', '.join(sizes)} are no images and their labels; give one file of each."
+    msg = f"{', '.join(sizes)} are not images with their labels; give one file of each."
     unlike = any(values.shape != images.shape[:1] for _, values in columns)
     refuse_if(len(columns) > 1 or unlike, msg)
     labels = [values.astype(values.dtype.newbyteorder("=")) for _, values in columns]
@@ -400,7 +400,7 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
 
 
 _MOST_OBJECTS = 10_000
-_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # of HDF5 and h5py
+_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # filters by number
 _NETCDF_FILL = 9.969209968386869e36  # fill value of unwritten numbers
 _DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
 _PACKED = {"_FillValue", "missing_value", "scale_factor", "add_offset"}  # netCDF attributes
@@ -411,8 +411,8 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"  # follows the header of MATLAB 7.3 files
 _HEADER_OF_7_3 = 512
 _NUMBERS = {"double": "f8", "single": "f4", "logical": "?"}  # by MATLAB class
 _NUMBERS |= {f"{sign}int{n}": f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
-_MIXED = "a cell array of different things; save one matrix, or one word a cell"
-_OBJECT = "a table or object of MATLAB; save it by table2array, or as CSV"
+_MIXED = "a cell array of different types; save one matrix, or one word per cell"
+_OBJECT = "a MATLAB table or object; save it with table2array, or as CSV"
 
 
 class Hdf5:
@@ -427,7 +427,7 @@ class Hdf5:
         describe = self._of_matlab if matlab else self._described
 
         def visit(path: str, node: Any) -> None:
-            msg = f"“{upload.name}” holds more than {_MOST_OBJECTS:,} arrays; save fewer."
+            msg = f"“{upload.name}” contains more than {_MOST_OBJECTS:,} arrays; save fewer."
             refuse_if(len(self.items) + len(self.unused) > _MOST_OBJECTS, msg)
             plain = path.encode("utf-8", "replace").decode()
             item = describe(plain, node)
@@ -455,7 +455,7 @@ class Hdf5:
         return stated
 
     def _described(self, path: str, node: Any) -> Item | str:
-        """Return the array at an object, or a reason to skip it; "" skips it silently."""
+        """Return the array of an object, or the reason to skip it ("" if not worth reporting)."""
         import h5py
 
         if not isinstance(node, h5py.Dataset) or node.attrs.get("NAME", b"")[:52] == _DIMENSION:
@@ -468,7 +468,7 @@ class Hdf5:
         if plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
             return "its numbers are in other files"
         if odd:
-            return f"packed by filter {odd[0]}; write it with gzip"
+            return f"compressed with {odd[0]}; save it with gzip"
         try:
             dtype = np.dtype(node.dtype)
         except TypeError:
@@ -501,7 +501,7 @@ class Hdf5:
         factor, offset = said.get("scale_factor", [1])[0], said.get("add_offset", [0])[0]
         values = stored.astype(np.float64 if scaled else dtype)
         values = values * factor + offset if scaled else values
-        said_gaps = f"missing are {counted(int(gaps.sum()), 'cell')} with the fill value"
+        said_gaps = f"{counted(int(gaps.sum()), 'cell')} with the fill value are missing"
         told = [said_gaps] * bool(gaps.any())
         told += [f"multiplied by scale_factor {factor:g}"] * ("scale_factor" in said)
         told += [f"add_offset {offset:g} added"] * ("add_offset" in said)
@@ -582,7 +582,7 @@ def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits =
         for group in [group for group in groups if "pandas_type" in tree.root[group].attrs]:
             for path in [path for path in (*items, *unused) if path.startswith(f"{group}/")]:
                 (items if path in items else unused).pop(path)
-            unused[group] = "a table of pandas; write it by frame.to_parquet('x.parquet')"
+            unused[group] = "a pandas table; save it with frame.to_parquet('x.parquet')"
         if options.array is not None or len(able) != 1:
             return read_items(upload, items, options)
         group = f"{able[0]}/"
@@ -611,7 +611,7 @@ def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
         if start.startswith((_HDF5, b"MATLAB 7.3")) or start.endswith(_HDF5):
             with opened_hdf5(upload, stream, matlab=True) as tree:
                 return read_items(upload, tree.items, options)
-        with upload.or_damaged("is damaged or no MAT file; save it again in MATLAB with '-v7'"):
+        with upload.or_damaged("is damaged or not a MAT file; save it again in MATLAB with '-v7'"):
             kinds = {key: _NUMBERS.get(kind) for key, _, kind in whosmat(stream)}
             stream.seek(0)
             for key, value in loadmat(stream, spmatrix=False).items():

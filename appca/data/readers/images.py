@@ -24,7 +24,7 @@ _CLASS_AND_NUMBER = (
     re.compile(r"(?P<class>.*[^\s_.-])[\s_.-]+\(?(?P<number>\d+)\)?"),
     re.compile(r"(?P<class>.*?[^\d\s_.-])[\s_.-]*\(?(?P<number>\d+)\)?"),
 )
-_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")  # no format that runs programs
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")  # none that runs programs
 _PAGED = ("GIF", "TIFF", "WEBP", "PNG")  # formats with several pages or frames
 _SUBFILE, _PHOTOMETRIC, _SAMPLES = 254, 262, 339  # TIFF tags
 _DEEP = ("I;16", "I;16B", "I;16L", "I", "F")  # modes with more than 256 grey levels
@@ -67,7 +67,7 @@ def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) 
             load = partial(uploads.content, title, archive)
             packed = [(item.filename, partial(load, item)) for item in items]
             return dataset_of(title, packed, options, limits)
-    msg = f"{len(files):,} files are more than {limits.members:,}; choose fewer."
+    msg = f"{len(files):,} files are more than the limit of {limits.members:,}; choose fewer."
     refuse_if(len(files) > limits.members, msg)
     if len(files) > 1:
         folders = [uploads.parts(name)[:-1] for name, _ in files]
@@ -94,7 +94,7 @@ def dataset_of(
     upload = Upload(name, limits, {"unused": {}, "files": len(entries), "skipped": skipped})
     paths, pages = _decoded(upload, images, options)
     needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
-    msg = f"“{name}” holds {counted(len(paths), 'image')}; at least {needed} needed, in files "
+    msg = f"“{name}” contains {counted(len(paths), 'image')}; at least {needed} needed, in files "
     msg += f"that end in {', '.join(uploads.ENDINGS)}."
     refuse_if(len(paths) < limits.least_rows, msg, upload.report)
     X, sides, levels = _stacked(pages, upload.report)
@@ -142,7 +142,7 @@ def _decoded(
         numbered = [f"{_stem(last)}_{i + 1}.{last.rpartition('.')[2]}" for i in range(n)]
         paths += [(*above, text) for text in (numbered if n > 1 else [last] * n)]
     if n_paged:
-        said = f"{counted(n_paged, 'file')} of several; each page is an image"
+        said = f"{counted(n_paged, 'file')} with several pages, each read as an image"
         uploads.note(report, "Pages", said)
     return paths, pages
 
@@ -241,11 +241,11 @@ def _check_alike(title: str, first: Page, label: str, page: Page, report: FileRe
     if (h, w) != (h2, w2):
         report |= {"option": f"size=[{h},{w}]", "first_size": [h, w]}  # an example
         msg = f"The images differ in size (“{title}” has {w} x {h} and “{label}” has {w2} x {h2}); "
-        raise InputError(msg + "choose a size to bring all of them to.", report)
+        raise InputError(msg + "choose one size to resize them to.", report)
     refuse_if(
         first.pixels.dtype != page.pixels.dtype,
         f"“{title}” has grey levels of type {first.pixels.dtype} and “{label}” of type "
-        f"{page.pixels.dtype}, which have no scale in common; save all of them alike.",
+        f"{page.pixels.dtype}, whose scales differ; save all images with one type.",
         report,
     )
 
@@ -262,7 +262,7 @@ def _stacked(
         dtype = np.dtype(np.float32 if exact else np.float64)
     grounds = _grounds(pages, report)
     if any(page.is_deep_colour for page in pages):
-        uploads.note(report, "Colours", "of 16 bits are read with 8")
+        uploads.note(report, "Colours", "reduced from 16 to 8 bits")
     X = np.empty((len(pages), math.prod(sides)), dtype)
     for row in range(len(pages)):
         page, pages[row] = pages[row], Page(np.empty(0))
@@ -277,7 +277,7 @@ def _stacked(
         return X, sides, [0, 1]
     if dtype != np.uint8:
         low = min(low, 0.0) if low < 0.5 * high else low
-        uploads.note(report, "Grey levels", f"{low:g} is drawn black and {high:g} white")
+        uploads.note(report, "Grey levels", f"{low:g} is black and {high:g} is white")
     return X, sides, [low, high]
 
 
@@ -292,7 +292,7 @@ def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
         return {}
     inks, amounts = np.array([*sums.values()]).T
     ground = 255 if inks.sum() < 127.5 * amounts.sum() else 0
-    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # low contrast with its background
+    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # too little contrast
     words, odd = {0: "black", 255: "white"}, int(hidden.sum())
     told = f"{words[ground]} in {counted(len(inks), 'image')}"
     told += f", but {words[255 - ground]} in {odd:,} whose ink is {words[ground]}" if odd else ""

@@ -114,7 +114,7 @@ def convert(
     *,
     is_chosen: bool = False,
 ) -> "tuple[pd.Series[Any], str]":
-    """Convert texts to numbers if 90% are (50% if chosen); also say why numeric cells stay text."""
+    """Convert a column if 90% are numbers (50% if chosen); also return why numbers stay text."""
     import pandas as pd
 
     codes, raw = pd.factorize(column if column.dtype == "category" else column.astype(object))
@@ -265,7 +265,7 @@ class Upload:
         refuse_if(
             n_bytes > self.limits.n_bytes,
             f"“{shortened(path)}” in “{self.name}” has {n_bytes / 1e6:,.0f} MB, more than "
-            f"{self.limits.most}; keep fewer rows or columns, and write the file again.",
+            f"{self.limits.most}; save fewer rows or columns.",
         )
 
     def texts(self, path: str, values: np.ndarray) -> np.ndarray:
@@ -298,7 +298,7 @@ def data_set(
 
     `missing` is "refuse" (raise an error), "model" (insert the column mean as a placeholder for
     models), "mean" (impute it) or "drop" (drop incomplete rows). `features` are D names for
-    messages; `beside` has the file's own names.
+    messages; `beside` has the names in the file.
     """
     name, limits, report = upload.name, upload.limits, upload.report
     rows, gaps = np.arange(len(X)), None
@@ -310,7 +310,7 @@ def data_set(
         gaps = np.isnan(X)
         if limits.least_rows > 1 and 1 < (measured := ~gaps.all(axis=1)).sum() < len(X):
             unmeasured = counted(len(X) - int(measured.sum()), "row")
-            note(report, "Set aside", f"{unmeasured} with nothing measured")
+            note(report, "Set aside", f"{unmeasured} without any measurement")
             X, rows, gaps = X[measured], rows[measured], gaps[measured]
         if (counts := gaps.sum(axis=0)).any():
             columns = {features[j]: int(counts[j]) for j in np.flatnonzero(counts).tolist()[:most]}
@@ -352,18 +352,17 @@ def _settled(
     empty, keep, msg = gaps.all(axis=0), ~gaps.any(axis=1), ""
     if empty.any() and (least_rows > 1 or missing not in ("refuse", "model")):
         shown = few([f"“{shortened(features[j])}”" for j in np.flatnonzero(empty).tolist()])
-        msg = f"No cell of column {shown} holds a number; ignore the column or fill it."
+        msg = f"There is no number in column {shown}; ignore the column or fill it."
     elif missing == "refuse":
         listed = few([f"“{shortened(key)}” ({n})" for key, n in report["missing"].items()])
         msg = (
             f"The data have {counted(report['n_missing'], 'missing cell')}, in {listed}; "
-            "choose to let the model fill them, to put the column's mean in, or to drop the rows, "
-            "or correct the file."
+            "let the model fill them, impute column means, drop the rows, or correct the file."
         )
     elif missing == "drop" and keep.sum() < least_rows:
         msg = (
             f"Dropping the rows with missing cells would leave {keep.sum()} of {len(X)} rows; "
-            "fill the cells with the column's mean, or ignore the columns with most gaps."
+            "fill the cells with the column's mean, or ignore the columns with most missing cells."
         )
     refuse_if(msg, msg, report)
     if missing == "drop":
@@ -388,8 +387,8 @@ def _check_magnitudes(
         j = int(np.argmax(bad))
         refuse_if(
             bad[j],
-            f"“{shortened(names[j])}” holds numbers {word} {sizes[j]:.3g}, whose squares are "
-            "beyond the range of a computer; give it in another unit, or ignore it.",
+            f"“{shortened(names[j])}” contains numbers {word} {sizes[j]:.3g}, whose squares "
+            "overflow; give the column in another unit, or ignore it.",
             report,
         )
 
@@ -496,7 +495,7 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
     if len(features) < (limits.least_rows if options.transpose else 2):
         remedy = "check the separator or change" if "separator" in report else "change"
         why = [f"“{shortened(key)}”: {why}" for key, why in left_out.items() if why]
-        because = f" (left out: {'; '.join(why[:3])})" if why else ""
+        because = f" (ignored: {'; '.join(why[:3])})" if why else ""
         msg = (
             f"“{name}” has {counted(len(features), 'feature column')} of {len(roles)}{because}; "
             f"at least 2 are needed, so {remedy} the columns' roles."
@@ -506,7 +505,7 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
     ids, labels = _ids_and_labels(frame, roles, report, limits)
     matrix = _matrix(frame, features, report, as_list(options.na_values))
     if options.transpose:
-        left_out |= dict.fromkeys(labels, "says nothing of the columns")
+        left_out |= dict.fromkeys(labels, "not about the columns")
         names = (row_ids(np.arange(n)) if ids is None else ids).tolist()
         matrix, features, ids, labels = matrix.T.copy(), names, np.array(features), {}
     else:
@@ -532,7 +531,7 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
 def names_beside(
     table: Table, limits: ReadLimits
 ) -> tuple[np.ndarray | None, dict[str, np.ndarray], dict[str, str]]:
-    """Return row names and labels from another table, and why other columns are unused."""
+    """Return row names and labels from a second table, and why its other columns are unused."""
     columns = describe(table)
     roles, unused = guess_roles(columns, len(table.frame), {}, table.report)
     for each in columns:
@@ -546,8 +545,8 @@ def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:
     """Raise InputError for a table with too many columns."""
     refuse_if(
         n_columns > limits.columns,
-        f"“{name}” has {n_columns:,} columns, more than the {limits.columns:,} of a table; "
-        "take fewer, turn it so that these are rows, or save the numbers as NPY.",
+        f"“{name}” has {n_columns:,} columns, more than the limit of {limits.columns:,}; "
+        "take fewer, transpose it, or save the numbers as NPY.",
     )
 
 
@@ -613,9 +612,9 @@ def guess_roles(
             error = unknown("column", name, names)
             error.report = report
             raise error
-        msg = f"A role is one of {', '.join(ROLES)}; column “{shortened(name)}” got {role!r}."
+        msg = f"A role must be one of {', '.join(ROLES)}; column “{shortened(name)}” got {role!r}."
         refuse_if(role not in ROLES, msg, report)
-    msg = "Only one column can be the id; make the others labels or ignored."
+    msg = "Only one column can be the id; make the others labels, or ignore them."
     refuse_if([*chosen.values()].count("id") > 1, msg, report)
     numbers = {each.name for each in columns if each.kind == "number"}
     counters = {each.name for each in columns if each.grows and n_rows >= _FEWEST}
@@ -640,7 +639,7 @@ def guess_roles(
     features = _with(roles, "feature")
     axis = [name for name in features if (value := numbered([name])) and not value[1]]
     if len(axis) >= 12 and numbered(axis) and len(features) < 1.25 * len(axis):
-        roles |= dict.fromkeys({*features} - {*axis, *chosen}, "label")  # beside spectra or series
+        roles |= dict.fromkeys({*features} - {*axis, *chosen}, "label")  # next to a series
     return roles, left_out
 
 
@@ -682,7 +681,7 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
         few_values = column.whole and n <= FEW and are_classes and is_label_name(column.name)
         return "label" if few_values else "feature", ""
     if column.kind == "empty" and column.named and n_rows == 1:
-        return "feature", ""  # one new row may have a missing value here
+        return "feature", ""  # a single new row may lack this value
     if column.kind == "text" and not column.note and are_classes:
         return "label", ""
     differ = f"{n:,} different texts in {counted(n_rows, 'row')}"
@@ -694,7 +693,7 @@ def likely_labels(
 ) -> dict[str, int]:
     """Map features that may be labels to their number of distinct integers.
 
-    Five columns of one range are items of a questionnaire; a few others beside them may be labels.
+    Five columns with one range are items of a questionnaire; a few other columns may be labels.
     """
     features = [each for each in columns if roles[each.name] == "feature"]
     narrow = [each for each in features if each.whole and 1 <= each.span < FEW]
@@ -726,8 +725,8 @@ def _matrix(
             values, _ = convert(texts, features[j], report, is_chosen=True)
             refuse_if(
                 values.dtype.kind not in "iuf",
-                f"Column “{shortened(features[j])}” cannot be a feature: it holds words, such as "
-                f"“{shortened(next(iter(texts.dropna()), ''))}”; make it a label or ignored.",
+                f"Column “{shortened(features[j])}” cannot be a feature: it has words, such as "
+                f"“{shortened(next(iter(texts.dropna()), ''))}”; make it a label, or ignore it.",
                 report,
             )
         X[:, j] = values.to_numpy(np.float64)
@@ -765,8 +764,8 @@ def _ids_and_labels(
         total += 4 * longest * len(frame)
         refuse_if(
             total > limits.n_bytes // 2,
-            f"Column “{shortened(name)}” holds texts of up to {longest:,} characters, too "
-            "long for a label or an id; make it ignored.",
+            f"Column “{shortened(name)}” contains texts of up to {longest:,} characters, "
+            "too long for a label or an id; ignore it.",
         )
         texts = values.astype("object").where(values.notna(), "").astype(str)
         columns[name] = texts.to_numpy(dtype=str)

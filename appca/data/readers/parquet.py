@@ -49,7 +49,7 @@ def parts_of(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
                 text = pa.scalar(None if value == _NO_PART else unquote(value), pa.string())
                 table = table.append_column(key, pa.repeat(text, len(table)).dictionary_encode())
         names = tables[0].column_names if tables else table.column_names
-        msg = f"“{title}” has other columns than the files before it; keep the same ones."
+        msg = f"“{title}” has other columns than the files before it; all need the same columns."
         refuse_if(sorted(table.column_names) != sorted(names), msg)
         tables.append(table if len(set(names)) < len(names) else table.select(names))
         uploads.check_matrix(title, sum(map(len, tables)), max(1, len(names)), 8, limits)
@@ -58,7 +58,7 @@ def parts_of(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
     try:
         whole = pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowException, TypeError) as error:
-        msg = f"The files hold other kinds of values in the same column ({shortened(error, 100)})."
+        msg = f"The files have different types in the same column ({shortened(error, 100)})."
         raise InputError(msg) from error
     return whole.unify_dictionaries(), texts
 
@@ -106,7 +106,7 @@ def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
         unpacked = max(unpacked, 8 * sum(column.num_values for column in chunks))
     refuse_if(
         unpacked > limits.n_bytes,
-        f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; keep fewer "
+        f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; save fewer "
         "rows or columns.",
     )
 
@@ -121,7 +121,7 @@ def columns_of(
     for key, kind in zip(table.column_names, table.schema.types, strict=True):
         refuse_if(
             _is(kind, "struct") and "bytes" in [field.name for field in kind],
-            f"The column “{shortened(key)}” of “{name}” holds images; write each into a file, "
+            f"The column “{shortened(key)}” of “{name}” contains images; save each as a file, "
             "in a folder for each class, and open the folder.",
         )
     for _ in range(_MOST_NESTED):

@@ -90,10 +90,10 @@ def work_apart(
         if not usable:
             warm()
         if "lacking" in facts:
-            why = f"cannot be read in {MEMORY / 1e6:,.0f} MB, the most that this machine gives to "
-            why += "a file, or is damaged"
+            why = f"is damaged, or needs more than {MEMORY / 1e6:,.0f} MB, the limit for "
+            why += "a file on this machine"
             why = f"took longer than {SECONDS:,.0f} s to read" if process.late else why
-            msg = f"{title} {why}; give fewer rows or columns, or another kind of file such as NPY."
+            msg = f"{title} {why}; give fewer rows or columns, or another format such as NPY."
             raise InputError(msg)
         if "sentence" in facts:
             raise InputError(facts["sentence"], facts["report"])
@@ -113,7 +113,7 @@ class ReadingProcess(Child):
         # the memory limit counts reserved memory, so Arrow must not reserve any
         variables = environment(1, ARROW_DEFAULT_MEMORY_POOL="system", MALLOC_ARENA_MAX="1")
         command = (sys.executable, "-m", _HERE)
-        # Ctrl-C is for the server only
+        # only the server reacts to Ctrl-C
         super().__init__(command, variables, stderr=subprocess.DEVNULL, start_new_session=True)
         self.late = False
 

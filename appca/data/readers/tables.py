@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SEPARATORS = (",", ";", "\t", "|")
 BLANK = " "  # any run of blanks
-_SAMPLE_BYTES, _SAMPLE_ROWS, _FEWEST_ROWS = 1 << 18, 300, 5  # the fewest, however wide they are
+_SAMPLE_BYTES, _SAMPLE_ROWS, _FEWEST_ROWS = 1 << 18, 300, 5  # minimum for very wide rows
 _MOST_CELLS = 1000  # number of a line's cells used to detect its format
 _TOP, _HEADER_LINES = 40, 3  # lines searched for a header; maximum height of a header
 _MOSTLY = 0.9  # minimum shares: of numbers, and of lines of equal width
@@ -56,7 +56,7 @@ _ATTRIBUTE = re.compile(r"""(?im)^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\
 class CsvOptions(NamedTuple):
     """Options for a text table; None means that an option is detected."""
 
-    separator: str | None = None  # one character; a blank stands for any run of blanks
+    separator: str | None = None  # one character; a blank means any run of blanks
     decimal: str | None = None  # "." or ","
     header: bool | int | None = None  # whether there is one, or its line number (from 1)
     encoding: str | None = None
@@ -108,7 +108,7 @@ def read_joined(files: Files, options: CsvOptions, limits: ReadLimits) -> Datase
     few = table_beside("csv", other, file, len(table.frame), limits).frame
     frame, labels, how = frames.with_classes(table.frame, few)
     titles = [f"“{shortened(title)}”" for title in (other, name)]
-    msg = " do not make one data set together; give one of them, or two with the same rows, of "
+    msg = " cannot be combined into one data set; give one of them, or two with the same rows, of "
     msg = f"{' and '.join(titles)}{msg}which one has at most {frames.FEW} columns, such as classes."
     refuse_if(more or not how, msg)
     uploads.note(table.report, "Joined", f"{' to '.join(titles)}, {how}")
@@ -119,7 +119,7 @@ def read_joined(files: Files, options: CsvOptions, limits: ReadLimits) -> Datase
 
 
 def table_beside(kind: str, name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
-    """Return the columns of a table for `n_rows` rows; this number decides if it has a header."""
+    """Return the columns of a table with `n_rows` rows; this number shows if it has a header."""
     if kind == "parquet":
         parts = parquet.parts_of([(name, file)], limits)
         return parquet.columns_of(name, *parts, TableOptions(), limits)
@@ -143,7 +143,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     if said := _SEP_LINE.match(text[begin : begin + 20]):
         separator, begin = separator or said[1].decode("latin-1"), begin + said.end()
     comments: list[bytes] = []
-    above = _COMMENTS.match(text[begin : begin + _SAMPLE_BYTES])  # a match keeps its whole text
+    above = _COMMENTS.match(text[begin : begin + _SAMPLE_BYTES])  # a slice, which the match stores
     if above and options.header in (None, True, False):  # otherwise line numbers would shift
         comments = [line for line in map(bytes.strip, above[0].split(b"\n")) if line]
         begin += above.end()
@@ -211,9 +211,9 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
     except LookupError:
         msg = f"There is no encoding {code!r}; name one such as utf-8, cp1252 or utf-16."
     if data[:2] == b"PK":
-        msg = f"“{name}” is a packed or spreadsheet file, no text; name it .xlsx or .zip."
+        msg = f"“{name}” is a zip file or a spreadsheet, not text; name it .xlsx or .zip."
     elif b"\0" in text and not msg:
-        msg = f"“{name}” holds zero bytes, so it is not a text table; save it as UTF-8 CSV."
+        msg = f"“{name}” contains zero bytes, so it is not a text table; save it as UTF-8 CSV."
     elif not text or text.isspace():
         msg = f"“{name}” contains only blanks; choose a file with data in it."
     if msg:
@@ -325,7 +325,7 @@ def lay_out(
     """Return the index of the first data row, and the column names."""
     is_free = header is None or isinstance(header, bool)
     places = [i for i, row in enumerate(some) if row.line == header]
-    sentence = f"Line {header} of “{name}” cannot be the header; name a line at its start."
+    sentence = f"Line {header} of “{name}” cannot be the header; choose a line near the start."
     refuse_if(not is_free and not places, sentence)
     top = _titles(some, width) if is_free else places[0]
     grid = Grid.of(some[top:], min(width, _MOST_CELLS))
@@ -342,7 +342,7 @@ def lay_out(
     report["lines"]["title"] = top
     if not has_header:
         return top, [""] * width
-    sentence = f"“{name}” holds a header line and no rows; add rows, or say that it has no header."
+    sentence = f"“{name}” has only a header line; add rows, or turn the header off."
     refuse_if(len(some) < top + 2, sentence)
     stop = top + 1
     while is_free and stop - top < min(_HEADER_LINES, len(grid.texts) - 2):
@@ -463,7 +463,7 @@ def _even(name: str, text: bytes, report: FileReport, width: int, start: int) ->
         remedy = "put tabs between cells" if separator == BLANK else "choose another separator"
         refuse_if(
             not kind and (len(row.cells) < width or any(map(bare, row.cells[width:]))),
-            f"Line {row.line} of “{name}” has {counted(len(row.cells), 'cell')}, the first has "
+            f"Line {row.line} of “{name}” has {counted(len(row.cells), 'cell')}, but the first has "
             f"{width}; give every line the same number, or {remedy}.",
             report,
         )
@@ -622,7 +622,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
                 sheets[title] = _cells(book, title, limits)
             except (CalamineError, ValueError) as error:
                 unread[title] = f"a sheet that cannot be read: {error}"
-    msg = f"“{name}” is damaged, locked by a password or no spreadsheet; save it again as XLSX."
+    msg = f"“{name}” is damaged, locked by a password, or not a spreadsheet; save it again as XLSX."
     refuse_if(not sheets, msg)
     votes = [t for t in sheets for row in sheets[t] for cell in row.cells if number_in(cell, ".")]
     chosen = max(sheets, key=Counter(votes).__getitem__) if options.sheet is None else options.sheet
@@ -667,7 +667,7 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
         parts = [[cell.replace("\t", " ").partition(" ")[::2] for cell in row] for row in cells]
         pairs = [*map(dict, parts)]
         cells = [[row.get(str(j), s).strip("}'\" ") for j, s in enumerate(first)] for row in pairs]
-    msg = f"“{name}” is not an ARFF file or damaged; write it again, or as CSV."
+    msg = f"“{name}” is not an ARFF file or is damaged; save it again, or as CSV."
     refuse_if(not kinds or {len(row) for row in cells} != {len(kinds)}, msg)
     frame = pd.DataFrame(cells, columns=range(len(kinds)), dtype=object)
     nominal = {key: "label" for key, kind in kinds.items() if kind.startswith("{")}
@@ -686,7 +686,7 @@ def read_json(name: str, file: File, options: TableOptions, limits: ReadLimits) 
     records: Any = None
     with suppress(ValueError, RecursionError):
         records = json.loads(text if text[:1] == "[" else f"[{','.join(text.splitlines())}]")
-    msg = f"“{name}” holds no list of records, such as [{{}}]; write it as CSV."
+    msg = f"“{name}” contains no list of records, such as [{{}}]; save it as CSV."
     refuse_if(not records or any(type(record) is not dict for record in records), msg)
     keys = list(dict.fromkeys(itertools.chain.from_iterable(records)))
     uploads.check_matrix(name, len(records), len(keys), 8, limits)

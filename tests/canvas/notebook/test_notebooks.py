@@ -1,4 +1,4 @@
-"""The widget in JupyterLab and marimo: Python reads a lasso, and selects (`.ci/installed`)."""
+"""Tests of the widget in JupyterLab and marimo: selections in both directions (`.ci/installed`)."""
 
 import os
 import subprocess

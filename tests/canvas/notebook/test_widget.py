@@ -1,4 +1,4 @@
-"""The widget from Python alone: what it takes, refuses and tells."""
+"""Tests of the widget in Python: arguments, errors and messages."""
 
 import numpy as np
 import pandas as pd

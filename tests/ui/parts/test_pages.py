@@ -1,4 +1,4 @@
-"""Every page inside the frame: with the bundled digits, with uploads, good and bad, and by URL."""
+"""Tests of every page in the frame: with the digits, good and bad uploads, and URLs."""
 
 from unittest.mock import Mock
 

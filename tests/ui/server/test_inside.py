@@ -1,4 +1,4 @@
-"""The server: its routes, the guard of its address, and what is used of Streamlit's inside."""
+"""Tests of the server: routes, access control, and Streamlit internals in use."""
 
 import os
 import re
