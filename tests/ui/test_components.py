@@ -146,7 +146,7 @@ def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(s
     many = [{"onset": j / 9, "duration": 0.0, "trial_type": f"{j}"} for j in range(999)]
     services.note(brain, events=many)
     page = html(healthy(app.run()))
-    assert "too many to be drawn" in page
+    assert "too many to draw" in page
     assert 'style="left:' not in page
 
 
