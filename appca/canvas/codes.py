@@ -56,7 +56,7 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
     indices, values = np.asarray(codes[0]), np.asarray(codes[1], np.float32)
     if indices.ndim != 2 or indices.shape != values.shape or indices.dtype.kind not in "ui":
         msg = (
-            "codes are two arrays (N, L), whole numbers and their values, or a matrix (N, K); got "
+            "codes must be two arrays (N, L), indices and values, or a matrix (N, K); got "
             f"{indices.dtype} of shape {indices.shape} and values of shape {values.shape}."
         )
         raise InputError(msg)
@@ -142,7 +142,7 @@ def scene_of_codes(
 
 
 def _principal(codes: Codes) -> np.ndarray:
-    """Return the first two principal components (N, 2) of the codes, without centring."""
+    """Return scores (N, 2) on the first two principal components of the codes, not centred."""
     from scipy.sparse import csr_matrix
     from sklearn.utils.extmath import randomized_svd
 
