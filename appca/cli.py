@@ -1,4 +1,4 @@
-"""The command line: the code of the pages, for built-in data and files."""
+"""The command line: the functions of the app for built-in data and files."""
 
 import argparse
 import json
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _say_warning(
     message: Warning | str, category: type[Warning], *_: object, **_more: object
 ) -> None:
-    """Print a fit's warnings, apart from how it ended, which `fit` prints itself."""
+    """Print a fit's warnings, except how it ended, which `fit` prints itself."""
     if category.__name__ != "ConvergenceWarning":
         clear()
         say(f"warning: {message}")
