@@ -74,15 +74,15 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
     msg = ""
     if indices.shape[1] > MOST_USED or not len(indices):
         msg = f"{counted(len(indices), 'row')} use up to {indices.shape[1]:,} components; "
-        msg += f"give 1 to {MOST_USED} of each row, such as the strongest."
+        msg += f"pass 1 to {MOST_USED} per row, such as the strongest."
     elif not np.isfinite(values).all():
-        msg = "The values of codes are finite numbers; correct or leave out those that are not."
+        msg = "The values of codes must be finite; correct or leave out other values."
     elif not 0 < most <= K <= MOST_COMPONENTS or (directions is not None and directions.ndim != 2):
         msg = f"Components are counted from 0 to at most {min(K, MOST_COMPONENTS) - 1:,}; got "
-        msg += f"{most - 1:,}: leave out those beyond."
+        msg += f"{most - 1:,}: leave out larger indices."
     elif twice.any():
-        msg = f"Each component is in a row once; row {twice.argmax():,} has one twice, so add its "
-        msg += "values."
+        msg = f"A row uses each component once; row {twice.argmax():,} has one twice, so add up "
+        msg += "its values."
     if msg:
         raise InputError(msg)
     used = max(1, int((slots != full).sum(axis=1).max()))
@@ -99,7 +99,7 @@ def rows_of_codes(codes: Codes, X: Any, labels: Any, images: Any) -> GivenRows:
     rows = rows_of(values, labels, shape)
     if rows.dataset.n_rows != len(codes.slots):
         both = f"{counted(len(codes.slots), 'row')} and {counted(rows.dataset.n_rows, 'row')}"
-        msg = f"There are codes of {both} of X or images; give as many."
+        msg = f"Codes and X (or images) have {both}; the numbers must be equal."
         raise InputError(msg)
     return rows
 

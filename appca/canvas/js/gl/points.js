@@ -76,7 +76,7 @@ export function drawsOf(gpu, look, placed, budget) {
   );
 }
 
-/** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart?: boolean}} Ground `apart`: no other card lies over it */
+/** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart?: boolean}} Ground `apart`: no other card covers it */
 
 /** Return the background of a panel. @param {Placed} spot @returns {Ground} */
 export function groundOf(spot) {
