@@ -394,7 +394,7 @@ def brain_courses(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
     courses: list[tuple[np.ndarray, dict[str, Any]]] = []
     if "stimulus" in brain:
         area: dict[str, Any] = {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
-        area |= {"name": "Stimulus, as blood response", "line": {"color": "#717581", "width": 1}}
+        area |= {"name": "Expected blood response", "line": {"color": "#717581", "width": 1}}
         courses.append((brain["stimulus"], area))
     for key, title in titles.items():
         dash = "dot" if key == "ppca_k" else "solid"
