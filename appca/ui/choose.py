@@ -442,7 +442,7 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
 
 
 def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, kit.Level]:
-    """Return which method is best, by more than two standard errors, and what this means.
+    """Return a sentence on the best method, by more than two standard errors, and its level.
 
     The level is "good" if the model is best, "doubtful" if it is only better than column means.
     """

@@ -1,4 +1,4 @@
-"""The fit versus PCA and other fits: two fits side by side, and what each method preserves."""
+"""The fit versus PCA and other fits: two fits side by side, and the neighbours that they keep."""
 
 from contextlib import suppress
 from dataclasses import replace

@@ -301,7 +301,7 @@ def meaning_tab(dataset: Dataset, shown: Shown) -> None:
         sets = _sets(dataset, shown)
     with first:
         _meaning(dataset, shown, sets)
-    st.subheader("What classes share", anchor=False)
+    st.subheader("Components that classes share", anchor=False)
     _sharing(dataset, shown, sets)
 
 
@@ -393,7 +393,7 @@ def _names(tests: "pd.DataFrame", shown: Shown) -> None:
     free = {k: name for k, name in proposed.items() if not own_name(shown.fitted, k - 1)}
     if not free:
         return
-    st.caption("Click a name to give it to its component")
+    st.caption("Click a name to use it for its component")
     buttons = ""
     for k, name in sorted(free.items()):
         offer = tag("b", str(k)) + " " + words(shortened(name))
@@ -426,7 +426,7 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         most = int(used.argmax())
         st.markdown(
             f"**{markdown(named[most].capitalize())} is used most: by {percent(used[most])} of "
-            "rows.** With a column of classes this shows what they share."
+            "rows.** With a column of classes, their shared components are shown."
         )
         chart(plots.popularity_bars(used, named), "sharing_bars")
         return

@@ -58,7 +58,7 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     name = f"apart-{shown.key}-{state.token(dataset)}"
     comparison = kit.tried(name, lambda: compare(dataset, shown.fitted, mask))
     if comparison is not None:
-        st.caption("What sets it apart")
+        st.caption("Differences from the rest")
         st.markdown(markdown(sentence(comparison)))
     as_rule(dataset, shown, mask)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -74,7 +74,7 @@ def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
     labels = {SELECTION: ("Selection", int(selected.sum()))} if selected.any() else {}
     labels |= {key: (label, len(rows)) for key, (label, rows) in offered.items()}
     chosen = st.selectbox(
-        "What sets apart",
+        "Rows to compare with the rest",
         list(labels),
         format_func=lambda key: f"{labels[key][0]} · {labels[key][1]:,}",
         key=f"group_rows-{shown.config.id}-{state.token(dataset)}",
@@ -205,7 +205,7 @@ def _similar_sentence(groups: FoundGroups) -> str:
     name, other = (markdown(shortened(classes.names[c])) for c in (a, b))
     return (
         f"**{name} and {other} share a group most often: {number} of {total}.** Click a group to "
-        "select it, and see above what its rows share."
+        "select it, and see above how its rows differ."
     )
 
 

@@ -103,7 +103,7 @@ def _outcome(
 
     try:
         if len(_files) > MOST_FILES:
-            msg = f"A browser may lose some of more than {MOST_FILES} files; give one zip of them."
+            msg = f"A browser may lose some of more than {MOST_FILES} files; use one ZIP file."
             raise InputError(msg)
         matched = read_as(opened, _wanted)
     except InputError as error:
@@ -280,7 +280,7 @@ def page(dataset: Dataset) -> None:
     st.markdown(_summary(verdicts))
     text = (
         "One in 100 rows of the data is beyond each limit, and new rows of the same kind a little "
-        "more often. A row of another kind can fit, too."
+        "more often. A row of another kind can also fit."
     )
     if shown.config.preprocessing.get("pca"):
         text += " The part of a row that PCA removes before the fit is not counted."

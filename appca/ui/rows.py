@@ -134,7 +134,7 @@ def _choose(dataset: Dataset) -> int:
             press(label, f"point_{name}", _show, dataset, target, **look)
     if text := st.session_state.get(WANTED, "").strip():
         st.warning(
-            f"No row has “{markdown(text)}” in its id, and there is no row of that number; "
+            f"No row has “{markdown(text)}” in its id, and no row has that number; "
             f"numbers go from 1 to {dataset.n_rows:,}."
         )
     return row

@@ -78,7 +78,7 @@ def preprocessing(dataset: Dataset) -> None:
         right.number_input("Share of variance, %", *limits, **look("share", format="%g"))
     suggested = suggest(dataset, options.prepare)
     if options != suggested:
-        kit.press("Use what is suggested", "pre-suggest", state.set_preprocessing, suggested)
+        kit.press("Use the suggestion", "pre-suggest", state.set_preprocessing, suggested)
 
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
@@ -238,7 +238,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "z_update": SettingChoice(
         "Draw of the supports",
         {"block": "Whole support", "swap": "One by one"},
-        "Draw the whole support of a row, or one component after the other as the paper does.",
+        "Draw the whole support of a row, or its components one by one as in the paper.",
     ),
     "allocation": SettingChoice(
         "Sum over supports",

@@ -385,7 +385,7 @@ def page(dataset: Dataset) -> None:
 
 
 def _is_as_opened(opened: Opened) -> bool:
-    """Draw how the files are read; return whether this gives the data on screen."""
+    """Draw how the files are read; return whether these are the data on screen."""
     reading = opened.read(opened.draft)
     data, names = reading.dataset, [name for name, _ in opened.arrival.files]
     name = names[0] if len(names) == 1 else counted(len(names), "file")
