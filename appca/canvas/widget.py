@@ -187,7 +187,7 @@ class Explorer(anywidget.AnyWidget):
             or not 0 <= selection.min() <= selection.max() < n_rows
         ):
             msg = (
-                f"A selection has row indices from 0 to {n_rows - 1:,}, or True or False for each "
+                f"A selection has row numbers from 0 to {n_rows - 1:,}, or True or False for each "
                 f"of the {n_rows:,} rows; got {selection.dtype} of shape {selection.shape}."
             )
             raise InputError(msg)

@@ -85,7 +85,7 @@ def test_sharing_is_told_with_its_components_or_why_not():
         (PLANTED, 2, "Both use component 4"),
         (PLANTED[:, 1:4], 2, "A smaller L tells more"),
         (PLANTED[:, :2], 2, "Choose a smaller L"),
-        (ALIKE, 3, "little about its class"),
+        (ALIKE, 3, "reveal little of a class"),
     ):
         parameters = {"n_components": active.shape[1], "n_active": n_active}
         config = RunConfig("0" * 64, {}, "aPPCA", parameters)
