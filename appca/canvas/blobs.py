@@ -88,7 +88,7 @@ class Parcels:
                 self._bytes -= len(gone.content)
 
     def name(self, content: bytes | memoryview, of: bytes = b"") -> str:
-        """Return the name of content, which only the home's secret allows to compute."""
+        """Return the name of content, computed with the home's secret."""
         return hashlib.blake2b(content, key=self._secret, digest_size=16, person=of).hexdigest()
 
 

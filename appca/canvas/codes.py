@@ -56,7 +56,7 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
     indices, values = np.asarray(codes[0]), np.asarray(codes[1], np.float32)
     if indices.ndim != 2 or indices.shape != values.shape or indices.dtype.kind not in "ui":
         msg = (
-            "codes are two arrays (N, L), whole numbers and their values, or a matrix (N, K); got "
+            "codes must be two arrays (N, L), indices and values, or a matrix (N, K); got "
             f"{indices.dtype} of shape {indices.shape} and values of shape {values.shape}."
         )
         raise InputError(msg)
@@ -74,15 +74,15 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
     msg = ""
     if indices.shape[1] > MOST_USED or not len(indices):
         msg = f"{counted(len(indices), 'row')} use up to {indices.shape[1]:,} components; "
-        msg += f"give 1 to {MOST_USED} of each row, such as the strongest."
+        msg += f"pass 1 to {MOST_USED} per row, such as the strongest."
     elif not np.isfinite(values).all():
-        msg = "The values of codes are finite numbers; correct or leave out those that are not."
+        msg = "The values of codes must be finite; correct or leave out other values."
     elif not 0 < most <= K <= MOST_COMPONENTS or (directions is not None and directions.ndim != 2):
         msg = f"Components are counted from 0 to at most {min(K, MOST_COMPONENTS) - 1:,}; got "
-        msg += f"{most - 1:,}: leave out those beyond."
+        msg += f"{most - 1:,}: leave out larger indices."
     elif twice.any():
-        msg = f"Each component is in a row once; row {twice.argmax():,} has one twice, so add its "
-        msg += "values."
+        msg = f"A row uses each component once; row {twice.argmax():,} has one twice, so add up "
+        msg += "its values."
     if msg:
         raise InputError(msg)
     used = max(1, int((slots != full).sum(axis=1).max()))
@@ -99,7 +99,7 @@ def rows_of_codes(codes: Codes, X: Any, labels: Any, images: Any) -> GivenRows:
     rows = rows_of(values, labels, shape)
     if rows.dataset.n_rows != len(codes.slots):
         both = f"{counted(len(codes.slots), 'row')} and {counted(rows.dataset.n_rows, 'row')}"
-        msg = f"There are codes of {both} of X or images; give as many."
+        msg = f"Codes and X (or images) have {both}; the numbers must be equal."
         raise InputError(msg)
     return rows
 
@@ -142,7 +142,7 @@ def scene_of_codes(
 
 
 def _principal(codes: Codes) -> np.ndarray:
-    """Return the first two principal components (N, 2) of the codes, without centring."""
+    """Return scores (N, 2) on the first two principal components of the codes, not centred."""
     from scipy.sparse import csr_matrix
     from sklearn.utils.extmath import randomized_svd
 

@@ -217,7 +217,7 @@ def _legend(figure: Figure, header: dict[str, Any], theme: dict[str, str]) -> No
 def panels_without_webgl(scene: Scene, layout: str, colouring: str) -> "go.Figure":
     """Draw the panels with the most rows by Plotly, with a random sample of rows as vectors.
 
-    `colouring` is a key of the scene's, or "component:" and a number; otherwise one colour is used.
+    `colouring` is a key of the scene, or "component:" and a number; otherwise one colour is used.
     """
     from appca.plots.studies import MOST_SVG, Scatter, scatters
 
@@ -334,7 +334,7 @@ def plot_components(
         A `matplotlib.figure.Figure`.
     """
     if not hasattr(model, "components_"):
-        msg = f"Components are plotted of a fitted estimator; got {type(model).__name__}."
+        msg = f"Only a fitted estimator has components to plot; got {type(model).__name__}."
         raise InputError(msg)
     patterns = np.asarray(model.components_)
     titles = [f"Component {k + 1}" for k in range(len(patterns))]

@@ -70,7 +70,7 @@ def run_of(model: Any, dataset: Dataset) -> FittedRun:
     Raises InputError for any other model.
     """
     if not hasattr(model, "describe"):
-        msg = "A picture needs a fitted estimator of appca, or what appca.load_model gave; got "
+        msg = "A picture needs a fitted estimator of appca, or a result of appca.load_model; got "
         msg += f"{type(model).__name__}."
         raise InputError(msg)
     rows: Any = dataset.with_gaps()

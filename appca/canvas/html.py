@@ -62,7 +62,7 @@ def _close(file: Path, texts: dict[Path, str], *, is_entry: bool = False) -> str
 MOST_WITH_NUMBERS = 20_000  # limit for numbers on hover cards, which compress badly
 
 
-def save_html(  # noqa: PLR0913 - what a page holds, by keyword
+def save_html(  # noqa: PLR0913 - contents of a page, by keyword
     path: Path | str,
     model: Any,
     X: Any,

@@ -31,7 +31,7 @@ def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
     if usage.n_components > WIDE:
         fullest = _pairs(panels.fullest_pairs(usage), usage, ranges, "Pairs", "grid")
         return {"subspaces": _grid(usage, "grid"), "pairs": fullest}
-    with ThreadPoolExecutor(1) as beside:  # each half takes 0.3 s for 60,000 rows and K = 20
+    with ThreadPoolExecutor(1) as beside:  # both take 0.3 s for 60,000 rows and K = 20
         pairs = beside.submit(lambda: _pairs(panels.pairs(usage), usage, ranges, "Pairs"))
         return {"subspaces": _grid(usage, "grid"), "pairs": pairs.result()}
 

@@ -301,7 +301,7 @@ def _keys(usage: Usage) -> np.ndarray:
 
 
 def stable_order(codes: np.ndarray, n_codes: int) -> np.ndarray:
-    """Stable sort; NumPy needs one pass per byte for small types."""
+    """Return indices of a stable sort, which is fast for small types."""
     small = np.min_scalar_type(max(n_codes, 1))
     return np.argsort(codes.astype(small), kind="stable")
 

@@ -67,7 +67,7 @@ def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None
         return None
     both = resized(drawn, tile)
     seams = [((cell - side) // 2, -(-(cell - side) // 2)) for side in tile]
-    cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # no dark rims when enlarged
+    cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # avoids dark rims when enlarged
     columns = SHEET_SIDE // cell
     header = {"tile": [*tile, 3], "cell": cell, "columns": min(columns, len(both))}
     header |= {"per_sheet": len(both), "count": 1}
@@ -183,7 +183,7 @@ def scene_of_usage(usage: Usage, dataset: Dataset, of_a_row: OfARow, of_run: OfR
     rows differ), the pictures of the components, and marks (N,) uint8: "doubt" (255 x membership)
     and "outside".
     """
-    with ThreadPoolExecutor(1) as beside:  # each half takes a second for a million rows
+    with ThreadPoolExecutor(1) as beside:  # both take a second for a million rows
         rows = beside.submit(_of_rows, dataset, usage, of_a_row)
         made = _of_run(usage, of_run)
     of_rows = rows.result()

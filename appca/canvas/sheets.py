@@ -118,7 +118,7 @@ def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
 
 
 def cell_of(side: int) -> int:
-    """Return the power of two for a side and a seam, which separates reduced copies."""
+    """Return the side of a cell, a power of two with space for a seam between reduced copies."""
     return 1 << max(3, math.ceil(math.log2(side + 2 if side < LARGEST_TILE else side)))
 
 

@@ -187,7 +187,7 @@ class Explorer(anywidget.AnyWidget):
             or not 0 <= selection.min() <= selection.max() < n_rows
         ):
             msg = (
-                f"A selection is row numbers from 0 to {n_rows - 1:,}, or True or False for each "
+                f"A selection has row numbers from 0 to {n_rows - 1:,}, or True or False for each "
                 f"of the {n_rows:,} rows; got {selection.dtype} of shape {selection.shape}."
             )
             raise InputError(msg)
@@ -202,7 +202,7 @@ class Explorer(anywidget.AnyWidget):
         self.send({"answer": content.get("question")}, [scores.tobytes()])
 
 
-def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be absent)
+def explore(  # noqa: PLR0913 (most parts of a picture are optional)
     model: Any = None,
     X: Any = None,
     labels: Any = None,
@@ -253,7 +253,7 @@ def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be abse
         If the parts are inconsistent.
     """
     if (model is None) == (codes is None):
-        msg = "explore shows a fitted model or codes; give one of them, and not both."
+        msg = "explore shows a fitted model or codes; pass one of them, not both."
         raise InputError(msg)
     if codes is not None:
         listed = codes_of(codes, components)
@@ -262,7 +262,7 @@ def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be abse
         shape = images if by_shape else np.asarray(images).shape[1:]
         return Explorer(listed, rows, maps or {}, height, shape and tuple(shape))
     if X is None and not is_annotated(model):
-        msg = "X is missing: give the rows (N, D) that the model describes."
+        msg = "X is missing: pass the rows (N, D) that the model describes."
         raise InputError(msg)
     if not is_annotated(model):
         return Explorer(model, rows_of(X, labels, images), maps or {}, height)

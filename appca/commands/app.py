@@ -42,7 +42,7 @@ EXAMPLES = (
 )
 START_SECONDS, ENDED = 60.0, 143
 PAGE = "open.html"  # file in the home
-OPENS = "APPCA_OPENS"  # set if `appca.ui.warm_up` must wait for a line that names the data
+OPENS = "APPCA_OPENS"  # set if `appca.ui.warm_up` must read the name of the data from a pipe
 _POLL = 0.05  # seconds between polls
 
 
@@ -111,7 +111,7 @@ def _url(options: argparse.Namespace) -> str:
 
 
 def _show(address: str) -> None:
-    """Open the browser by a private file, because all users can see a browser's command line."""
+    """Open the browser at a private file, because other users can see its command line."""
     text = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">'
     files.write(home() / PAGE, text)
     (home() / PAGE).chmod(0o600)  # it contains the token, and a home may be shared
@@ -198,7 +198,7 @@ def with_labels(dataset: Dataset, file: Path) -> Dataset:
     if values.shape != (dataset.n_rows,):
         msg = (
             f"“{file.name}” has the shape {values.shape}, and the data have {dataset.n_rows:,} "
-            "rows; give one class for each row."
+            "rows; the file must have one class for each row."
         )
         raise InputError(msg)
     return replace(dataset, labels={file.stem: values.astype(str), **dataset.labels})

@@ -85,7 +85,7 @@ def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--prepare",
         choices=["none", *PREPARATIONS],
-        help="what a field does first, as `data` may propose; counts, snv, derivative, "
+        help="preparation usual in a field, as `data` may propose; counts, snv, derivative, "
         "snv_derivative and tfidf then scale all features by one number (default: none)",
     )
     group.add_argument(

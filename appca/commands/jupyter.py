@@ -92,8 +92,5 @@ def _base_url() -> str:
         for running in list_running_servers():
             if running["pid"] == started_by:
                 return str(running["base_url"])
-    msg = (
-        "open_app opens files from a notebook of JupyterLab, and this is none; "
-        "open them by `appca FILE`."
-    )
+    msg = "open_app works only in a notebook of JupyterLab; elsewhere, use `appca FILE`."
     raise InputError(msg)

@@ -214,7 +214,7 @@ def _inside(folder: Path) -> list[Path]:
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
     if not files:
-        msg = f"The folder “{folder}” holds no files; name one that holds images."
+        msg = f"The folder “{folder}” has no files; name one with images."
         raise InputError(msg)
     return files
 

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and help texts that end with examples."""
+"""Arguments shared by commands, and help texts that end with examples."""
 
 import argparse
 import json
@@ -36,7 +36,7 @@ _WRONG = (TypeError, OverflowError)  # raised by Python for unexpected values
 
 
 class UsageError(InputError):
-    """A command line that is invalid for any data."""
+    """The command line is invalid, whatever the data."""
 
 
 class Parser(argparse.ArgumentParser):

@@ -1,4 +1,4 @@
-"""Output at a terminal: text lines, and one line with the progress of a fit."""
+"""Output to a terminal: lines of text, and a progress line of a fit."""
 
 import math
 import sys

@@ -58,7 +58,7 @@ def check_place(options: argparse.Namespace, more: tuple[str, ...] = ()) -> None
     if getattr(options, "html", None) is not None:
         check_file(options.html, [PAGE])
     if options.format is not None and not parsing.is_piped(options):
-        msg = "--format needs --out -; the format of a file follows from the end of its name."
+        msg = "--format needs --out -; the extension of a file sets its format."
         raise parsing.UsageError(msg)
     if path is None:
         return

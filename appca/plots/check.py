@@ -41,7 +41,7 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
     columns, rows = [str(k) for k in components], [f"L = {active}" for active in actives]
     finite = values[np.isfinite(values)]
     span = float(np.ptp(finite) or abs(finite[0]) or 1.0) if finite.size else 1.0
-    digits = int(np.clip(1 - np.floor(np.log10(span)), 0, 6))  # so that neighbouring values differ
+    digits = int(np.clip(1 - np.floor(np.log10(span)), 0, 6))  # distinguishes neighbouring values
 
     def text(value: float, digits: int) -> str:
         return words.fixed(value, digits) if np.isfinite(value) else ""
@@ -153,7 +153,7 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
     """
     figure = likelihood(np.arange(1, len(values) + 1), values, n_rows, sampled=True)
     burned, per_row = min(burn_in, len(values)), np.asarray(values, dtype=np.float64) / n_rows
-    # a long climb is cut so that the draws after burn-in stay legible
+    # clip a long climb, so that the draws after burn-in stay legible
     kept = per_row[burned:] if burned < len(per_row) else per_row
     span = CLIMB_SHOWN * np.ptp(kept)
     low, high = max(per_row.min(), kept.min() - span), min(per_row.max(), kept.max() + span)

@@ -50,7 +50,7 @@ MOST_ROWS = 900  # maximum number of rows in a panel
 LIGHT = (0xF4, 0xF6, 0xF9), (0xFF, 0xFF, 0xFF)  # background of the picture and of panels
 DARK = (0x0C, 0x10, 0x16), (0x16, 0x1D, 0x27)
 EDGE = 0.5  # percent of the rows outside each edge
-DOT = np.argwhere(np.hypot(*np.mgrid[-2.5:3, -2.5:3]) < 3.0)  # its pixels, in a six-by-six square
+DOT = np.argwhere(np.hypot(*np.mgrid[-2.5:3, -2.5:3]) < 3.0)  # pixels in a six-by-six square
 
 
 def thumbnail(fitted: FittedRun, codes: np.ndarray | None, dark: bool = False) -> np.ndarray:

@@ -30,7 +30,7 @@ def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
     trace: dict[str, Any] = {"type": "bar", "orientation": "h", "x": effects, "y": list(range(n))}
     trace |= {"marker": {"color": colours}, "customdata": texts}
     trace["hovertemplate"] = hover + "%{customdata[3]}<extra></extra>"
-    across = {"title": "effect: less in the group ← 0 → more", "range": [-1.04, 1.04]}
+    across = {"title": "effect: smaller in the group ← 0 → larger", "range": [-1.04, 1.04]}
     down = category_axis(names, NAME_LENGTH)
     down |= {"range": [max(n, 1) - 0.4, -0.6], "automargin": True, "zeroline": None}
     return chart([trace], 76 + 26 * max(n, 1), across, down, bargap=0.35, showlegend=False)

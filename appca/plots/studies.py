@@ -172,7 +172,7 @@ def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
 
 
 def mixed_bars(rows: Sequence[Row]) -> go.Figure:
-    """Draw the number of groups by the number of `objects` that they mix, given in each row."""
+    """Draw how many groups mix 1, 2 or more objects; each row has its number of `objects`."""
     at, counts = np.unique([row["objects"] for row in rows], return_counts=True)
     across = {"title": "objects in a group", "dtick": 1}
     bars = go.Bar(x=at, y=counts, marker_color=class_colour(0))
@@ -237,7 +237,7 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
     """Draw a measure of all methods, with its spread over data sets as a line through each dot.
 
     `rows` are dicts with design, K, title, the measure and its spread ``<measure>_sd``; methods
-    without a value are left out. `title` is the name of the axis, which is logarithmic if `log`.
+    without a value are left out. `title` names the axis, which is logarithmic if `log`.
     """
     import pandas as pd
     import plotly.express as px
@@ -326,8 +326,8 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
     """Draw the mean accuracy over folds, with its standard deviation as error bars.
 
     `rows` are dicts with method, title, K, L, accuracy and accuracy_sd. The method "raw" (without
-    K) is a horizontal line. Methods without a colour are left out: the pattern alone is far below
-    the others.
+    K) is a horizontal line. Methods without a colour are left out, because the pattern alone is
+    far below the others.
     """
     import pandas as pd
 
@@ -394,7 +394,7 @@ def brain_courses(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
     courses: list[tuple[np.ndarray, dict[str, Any]]] = []
     if "stimulus" in brain:
         area: dict[str, Any] = {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
-        area |= {"name": "Stimulus, as blood answers it", "line": {"color": "#717581", "width": 1}}
+        area |= {"name": "Expected blood response", "line": {"color": "#717581", "width": 1}}
         courses.append((brain["stimulus"], area))
     for key, title in titles.items():
         dash = "dot" if key == "ppca_k" else "solid"

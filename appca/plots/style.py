@@ -70,7 +70,7 @@ MANY = (
     *("#a25a84", "#c012cc", "#068490", "#7242fc", "#8a7eae"),
 )
 MISSING = "#c3c8cf"  # rows without a value; lighter than the two greys of the palette
-NEUTRAL = "#5f7fa3"  # rows if nothing is coloured
+NEUTRAL = "#5f7fa3"  # rows without a colouring
 SHAPES = ("circle", "diamond", "square", "cross", "triangle-up")
 
 VIRIDIS = (
@@ -135,7 +135,7 @@ def levels(colour: Colour) -> Levels:
     some = values[finite] if finite.any() else np.array([0.0, 1.0])
     is_whole = (some == np.rint(some)).all()
     low, high = np.percentile(some, CLIP, method="nearest" if is_whole else "linear")
-    if not high > low:  # (nearly) constant: use the full range
+    if not high > low:  # constant or nearly so: use the full range
         low, high = some.min(), some.max()
     scaled = np.clip((np.where(finite, values, low) - low) / ((high - low) or 1.0), 0, 1)
     codes = np.where(finite, np.rint(scaled * (LEVELS - 1)), LEVELS).astype(np.uint8)

@@ -188,7 +188,7 @@ def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
             f"{appca[name]:.3f} against {small[name]:.3f}, ratio {ratio:.3f} ({chance:.3f} with "
             f"random phases, where nothing is shared); PPCA with {large['K']}: {large[name]:.3f}"
         )
-        # Choosing L of K components lowers any error, even with random phases.
+        # A choice of L from K components lowers any error, even with random phases.
         number = (f"{appca[name]:.2f}", f"error, PPCA {small['K']}: {small[name]:.2f}")
         number = number if name == "rmse" else ("", "")
         made.append(checked(claim, measured, [ratio < 1, ratio < chance], paper, number))

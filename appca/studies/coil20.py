@@ -80,7 +80,7 @@ def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]
 
 
 def width_claim(wide: list[Row]) -> Claim:
-    """Judge by |r| of component 2; another component holds in part, as the order is arbitrary."""
+    """Judge by |r| of component 2; partly by others, because their order is arbitrary."""
     strength = {row["component"]: abs(row["correlation"] or 0.0) for row in wide}
     second, most = strength.get(2, 0.0), max(wide, key=lambda row: strength[row["component"]])
     measured = (

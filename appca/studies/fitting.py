@@ -99,7 +99,7 @@ def reporting(stage: str, report: Report, start: float = 0.0, end: float = 1.0) 
 
     def callback(progress: "Progress") -> None:
         share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
-        share *= not progress.stage.startswith("screening")  # screening would restart the bar
+        share *= not progress.stage.startswith("screening")  # screening would reset the bar
         report(stage, start + (end - start) * share)
 
     report(stage, start)
@@ -180,7 +180,7 @@ def crowded_panels(
 
 
 def crowding_claim(rows: list[Row]) -> Claim:
-    """Judge whether panels separate classes better than PCA; in part if only due to fewer rows."""
+    """Judge whether panels separate classes better than PCA; partly, if only for fewer rows."""
     weights = [row["rows"] for row in rows]
     panel, same, whole = (
         float(np.average([row[name] for row in rows], weights=weights))

@@ -68,7 +68,7 @@ class Method(NamedTuple):
 
 
 MOST_BEYOND = 10  # maximum number of factors of isFA above K, on which its prior is conditioned
-CLIMB = 30  # number of EM iterations before aFA is sampled, so that chains start near a mode
+CLIMB = 30  # EM iterations before sampling aFA, so that chains start near a mode
 _FOR_K = f"alpha = K / H_N, so that K factors are expected; at most K + {MOST_BEYOND}"
 _PAPER = "from principal components, one set a row, sample mean"
 _MOST = "only where rows use different numbers of factors"

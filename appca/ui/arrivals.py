@@ -60,8 +60,8 @@ _CHOICES: dict[str, tuple[str, dict[Any, str]]] = {  # label for screen readers;
         },
     ),
     "separator": (
-        "Between cells",
-        {",": "Comma", ";": "Semicolon", "\t": "Tabulator", "|": "Bar |", " ": "Blanks"},
+        "Separator",
+        {",": "Comma", ";": "Semicolon", "\t": "Tab", "|": "Pipe |", " ": "Spaces"},
     ),
     "decimal": ("Decimal sign", {".": "Decimal point", ",": "Decimal comma"}),
     "header": (
@@ -83,7 +83,7 @@ _CHOICES: dict[str, tuple[str, dict[Any, str]]] = {  # label for screen readers;
     "classes": ("Classes", {AUTO: "Classes detected", "none": "No classes"}),
     "broken": (
         "Other files",
-        {"refuse": "Every file is an image", "skip": "Skip files that are no images"},
+        {"refuse": "Every file is an image", "skip": "Skip files that are not images"},
     ),
     "na_values": ("Other gaps", {}),
     "feature_type": ("Features", {}),
@@ -104,7 +104,7 @@ _CHIPS = {
 _REPORTED = ("encoding", "separator", "decimal", "sheet", "array", "feature_type", "ids")
 _USUAL = {"size": AUTO, "colour": "grey", "classes": AUTO, "broken": "refuse", "mask_var": AUTO}
 _USUAL |= {"lines": AUTO, "label": AUTO}
-_GONE = {  # option -> options that a change of it invalidates
+_GONE = {  # option -> options that become invalid when it changes
     **dict.fromkeys(("array", "transpose"), ("image_shape", "by_column", "ids", "label")),
     **dict.fromkeys(("encoding", "separator", "header", "sheet"), ("roles",)),
 }
@@ -156,7 +156,7 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
     if entries := report.get("entries"):
         named = {key: f"Rows named by {key}" for key in entries}
         choices["ids"] = named | {"": "Rows are numbered"}
-        alone = {key: f"Label {key} alone" for key in entries}
+        alone = {key: f"Only label {key}" for key in entries}
         choices["label"] = {AUTO: "All labels"} | alone | {"": "No labels"}
     hidden = set() if report.get("lines") or "lines" in options else {"lines"}
     if kind == "hdf5" and "arrays" not in report:  # 10x counts have a fixed orientation
@@ -195,7 +195,7 @@ class DroppedFiles:
         file = held.enter_context(lock.opened(self._folder))
         if file is not None:
             lock.take(file)
-        held.callback(shutil.rmtree, self._folder, ignore_errors=True)  # while locked
+        held.callback(shutil.rmtree, self._folder, ignore_errors=True)  # before the lock is free
         self.remove = weakref.finalize(self, held.close)
         self.begun = time.monotonic()
         self.files: list[tuple[str, Path]] = []
@@ -286,25 +286,25 @@ class Drops:
                 refusal = await run_in_threadpool(self._admit, session, drop, int(text))
                 refusal = refusal or await self._write(request, session, drop, name, int(text))
         except ClientDisconnect:
-            refusal = "its sending broke off"
+            refusal = "the upload was interrupted"
         except OSError as error:
             refusal = f"the disk refused it ({error.strerror or error})"
         if refusal is None:
             return Response(status_code=204, headers=_ALWAYS)
         await run_in_threadpool(self._discard, session, drop)
-        text = f"“{name}” was not kept, since {refusal}."
+        text = f"“{name}” was not stored, because {refusal}."
         return JSONResponse({"refused": text}, status_code=status, headers=_ALWAYS)
 
     def _admit(self, session: str, drop: str, length: int) -> str | None:
         if length > (most := self._largest()):
-            return f"a file may have {size(most)}; use a smaller one"
+            return f"the limit is {size(most)}; use a smaller file"
         with self._change:
             arrival = self._waiting.get((session, drop))
             if arrival is None:
                 self.tidy()
                 self._waiting[session, drop] = DroppedFiles(self._scratch())
             elif len(arrival.files) >= MOST_FILES:
-                return f"a drop may have {MOST_FILES:,} files; give one zip of them"
+                return f"the limit is {MOST_FILES:,} files; drop a ZIP file of them"
         return None
 
     async def _write(
@@ -312,13 +312,13 @@ class Drops:
     ) -> str | None:
         arrival = self._waiting.get((session, drop))
         if arrival is None:
-            return "another of these files was not"
+            return "another file of this drop was refused"
         written = 0
         with arrival.place(name).open("wb") as file:
             async for chunk in request.stream():
                 written += len(chunk)
                 if written > length:
-                    return "it is longer than was announced; drop it again"
+                    return "it is longer than announced; drop it again"
                 await run_in_threadpool(file.write, chunk)
         return None
 
@@ -370,7 +370,7 @@ def anywhere() -> DroppedFiles | None:
 
 
 def judged(kind: str | None, data: Dataset) -> list[Judged]:
-    """Return image shapes that suit rows of values, most plausible first; none of words."""
+    """Return image shapes that suit the rows, most plausible first; none for text."""
     if not all(any(map(str.isdigit, name)) for name in data.feature_names or ()):
         return []
     key = f"shapes-{data.digest} {kind}"

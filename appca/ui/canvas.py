@@ -270,7 +270,7 @@ _part = partial(st.components.v2.component, js=LOADER, isolate_styles=False)
 _canvas = _part("appca_canvas", html="<div class='appca-canvas-box'></div>", css=_styles[0])
 _bar = _part("appca_bar", css=_styles[1])
 FLAT = "without_webgl"  # set if this browser cannot draw the canvas
-SENT_S = 0.06  # until a browser has fetched a scene of 10,000 rows
+SENT_S = 0.06  # in which a browser fetches a scene of 10,000 rows
 log = logging.getLogger(__name__)
 M = TypeVar("M", bound="_Message")
 Acts = Mapping[str, Callable[[str], object]]  # actions by name
@@ -292,7 +292,7 @@ def draw(  # noqa: PLR0913 - all but four have defaults
 ) -> None:
     """Draw a scene; a lasso selects rows on all pages.
 
-    The layout and the colouring are keys of the scene's, or "component:" and a number. A page has
+    The layout and the colouring are keys of the scene, or "component:" and a number. A page has
     at most eight canvases, each with its own `key`. The height is in pixels or CSS, by default that
     of the window; for `options` see `js/types.d.ts`. `selected` (N,) replaces the selection of all
     pages, and `on_select` then receives the lasso's rows. `on_point` gets the row that a click
@@ -337,7 +337,7 @@ def draw(  # noqa: PLR0913 - all but four have defaults
         from appca.canvas.figure import panels_without_webgl
 
         with st.container(key=f"{key}-flat"):
-            st.caption("The fullest panels, with a fair sample of the rows where there are many.")
+            st.caption("The fullest panels, with a random sample of the rows if there are many.")
             figure = panels_without_webgl(scene.scene, layout, colouring)
             st.plotly_chart(figure, alt=described(figure), key=f"{key}-panels")
     if st.session_state.get(f"{key}-shown") != scene.key:
@@ -410,7 +410,7 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
 
 
 def _on_acts(key: str, acts: Acts, first: Callable[[], None] = lambda: None) -> dict[str, Any]:
-    """Return the callbacks of acts; `first` handles earlier messages, which may arrive together."""
+    """Return the callbacks of acts; `first` handles earlier messages that arrive with them."""
 
     def taken(name: str) -> None:
         first()

@@ -30,13 +30,13 @@ MOST_K = 100
 LONG = 120.0  # seconds; if the first grid takes longer, every second K is left out
 LINE: Look = {"horizontal": True, "vertical_alignment": "bottom", "gap": "small"}
 HELP = {
-    "n_folds": "Each part of the rows is held back once. More tell smaller differences apart.",
-    "max_rows": "Of more rows a random sample is used.",
+    "n_folds": "Each fold of the rows is held out once. More folds detect smaller differences.",
+    "max_rows": "If there are more rows, a random sample is used.",
 }
 WHY_HELD_OUT = (
     "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others. "
-    "The smallest choice within one standard error of the best is suggested, for the L that you "
-    "choose if the largest is best. If the largest K is best, too, K is the elbow of the curve."
+    "The smallest L, then K, within one standard error of the best is suggested. At the edge of "
+    "the grid, you choose L, and K is the smallest such K for this L, or the elbow of its curve."
 )
 
 
@@ -98,7 +98,7 @@ def _settings(dataset: Dataset) -> GridConfig | None:
         ls = sorted([ask("L from", "l_from", 1, most), ask("to", "l_to", 1, most)])
     with st.container(**LINE):
         n_folds = ask("Folds", "n_folds", 2, min(20, dataset.n_rows))
-        max_rows = ask("Most rows", "max_rows", 4, 10_000_000)
+        max_rows = ask("Maximum rows", "max_rows", 4, 10_000_000)
     kit.gaps_note(dataset, "The fits of the grid")
     ranges = tuple(range(ks[0], ks[1] + 1, step)), tuple(range(ls[0], ls[1] + 1))
     of = now.dataset, now.preprocessing, now.model, by_em(now)
@@ -110,7 +110,7 @@ def _settings(dataset: Dataset) -> GridConfig | None:
 
 
 def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
-    """Return the settings of the address's or the last grid; else K to 12, L to 4 if possible."""
+    """Return the grid's settings, from the address or the last grid; by default K <= 12, L <= 4."""
     mine = (now.dataset, now.model, now.preprocessing)
     for last in GridConfig.earlier(home(), st.query_params.get(ADDRESS)):
         if (last.dataset, last.model, last.preprocessing) == mine:
@@ -131,7 +131,7 @@ def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
 
 def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> None:
     st.query_params[ADDRESS] = config.id
-    told = "What is done is kept when you cancel."
+    told = "Finished fits are kept if you cancel."
     live = partial(_draw_live, config)
     if kit.follow(config.id, "choose_cancel", told, live):
         return
@@ -141,7 +141,7 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
     if done < len(steps):
         with place:
             if not compared:
-                kit.answer("Which K and L?", "Each is judged by rows that the fit has not seen.")
+                kit.answer("Which K and L?", "Each choice is judged by held-out rows.")
         with buttons:
             label = "Go on" if done else f"Compare {len(config.cells)} choices"
             start_button(dataset, config, "grid", label, done)
@@ -154,7 +154,7 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
     out = [f"K = {k}, L = {active}" for k, active in every if (k, active) not in config.cells]
     if out:
         more = f" and {len(out) - 6:,} more." if len(out) > 6 else "."
-        text = "Left out, too many choices of factors to be exact: "
+        text = "Left out, because an exact fit would need too many supports: "
         st.caption(text + "; ".join(out[:6]) + more)
     if done == len(steps):
         seconds = duration(sum(record[-1] for record in measured.values()))
@@ -170,7 +170,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
     title, text = f"Try K = {k} and L = {active}", best.reason
     if others:
         title = f"So far K = {k} and L = {active}, of {len(config.cells) - others} choices compared"
-        text = f"The other {others}, which include larger ones, were not fitted: go on first."
+        text = f"{others} other choices, some of them larger, are not fitted yet: go on first."
     with place:
         kit.answer(title, text)
     with buttons:
@@ -250,14 +250,14 @@ WHY = (
     "log-likelihood, row by row. Features that hardly vary are left out for all models. The best "
     "variant is proposed if it leads by two standard errors; otherwise the paper's model comes "
     "first among equals, then a scale per row, then the fewest parameters. A variant is not "
-    "proposed if a single row or noise variances at their floor decide its number."
+    "proposed if its result depends on a single row or on noise variances at their floor."
 )
 
 
 def which_model_tab(dataset: Dataset) -> None:
     """Draw the comparison of models, or the button that starts it."""
     config = models_of(state.config())
-    kept = "Models that have been measured are kept when you cancel."
+    kept = "Finished models are kept if you cancel."
 
     def so_far() -> None:
         lines = compare.ranked_models(config.measured(home()))
@@ -299,11 +299,11 @@ def _said(config: ModelsConfig, advice: ModelAdvice) -> tuple[str, str]:
         else:
             text += f" {name} is {gap} above it, but has no shared components to look at."
         if rival.flaws:
-            text += f" The number of {name} is doubtful: {', '.join(rival.flaws)}."
+            text += f" The result of {name} is unreliable: {', '.join(rival.flaws)}."
     if "number" in chosen.key:
         text += f" Rows then use 0 to {config.n_components} components, not {config.n_active}."
     if chosen.flaws:
-        text += f" Its number is doubtful: {', '.join(chosen.flaws)}."
+        text += f" Its result is unreliable: {', '.join(chosen.flaws)}."
     return title, text
 
 
@@ -398,8 +398,8 @@ def hidden_cells(dataset: Dataset, shown: Shown) -> None:
     """Draw the comparison of methods on hidden cells."""
     now = shown.config
     if not shown.fitted.preprocessing.takes_gaps or not fits_around_gaps(now):
-        text = "Choose PPCA, or adaptive PPCA by EM unextended, on values that may have gaps."
-        kit.answer("This model cannot leave cells out", text, "unknown")
+        text = "Choose PPCA or adaptive PPCA by EM, unextended, and preprocessing that allows gaps."
+        kit.answer("This fit cannot leave out cells", text, "unknown")
         return
     parameters = now.parameters
     if now.model == "PPCA":
@@ -442,7 +442,7 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
 
 
 def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, kit.Level]:
-    """Return which method is best, by more than two standard errors, and what this means.
+    """Return a sentence on the best method, by more than two standard errors, and its level.
 
     The level is "good" if the model is best, "doubtful" if it is only better than column means.
     """

@@ -1,4 +1,4 @@
-"""The fit versus PCA and other fits: two fits side by side, and what each method preserves."""
+"""The fit versus PCA and other fits: two fits side by side, and the neighbours that they keep."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -100,19 +100,19 @@ MANY = 10_000  # number of rows above which a sample is used
 NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
 RIVALS = ("ppca_k", "ppca_l", "mixture")
 WHY = (
-    "Of each row's nearest rows in the data, the share that is also among its nearest in the "
-    "picture. Panels place a row by all its scores. Every method is fitted to four fifths of the "
-    "rows; the rest are held out."
+    "The share of each row's nearest rows in the data that are also nearest in the picture. Panels "
+    "place a row by all its scores. Every method is fitted to four fifths of the rows; the others "
+    "are held out."
 )
 QUALITY = {  # measure -> name in the table, help, format
-    "log_likelihood": ("Log-likelihood", "Nats per row held out.", "%.2f"),
-    "mse": ("Squared error", "Of a feature, held out.", "%.4f"),
-    "mae": ("Absolute error", "Of a feature, held out.", "%.4f"),
+    "log_likelihood": ("Log-likelihood", "Nats per held-out row.", "%.2f"),
+    "mse": ("Squared error", "Per feature, on held-out rows.", "%.4f"),
+    "mae": ("Absolute error", "Per feature, on held-out rows.", "%.4f"),
     "trustworthiness": ("Trustworthiness", "1 is best.", "%.3f"),
     "continuity": ("Continuity", "1 is best.", "%.3f"),
     "kept": ("Neighbours kept", "Share of the {k} nearest rows.", "%.3f"),
-    "accuracy": ("k-NN accuracy", "Of classes, by the {k} nearest rows.", "%.3f"),
-    "seconds": ("Seconds", "Of fit and projection.", "%.2f"),
+    "accuracy": ("k-NN accuracy", "Class predicted by the {k} nearest rows.", "%.3f"),
+    "seconds": ("Seconds", "Time of fit and projection.", "%.2f"),
 }
 
 
@@ -125,7 +125,7 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
         if shares := _kept(config.lines(home())):
             kit.chart(neighbours_kept(shares), "quality_so_far")
 
-    told = "Methods that have been measured are kept when you cancel."
+    told = "Finished methods are kept if you cancel."
     if kit.follow(config.id, "quality_cancel", told, so_far):
         return
     lines, panels = config.lines(home()), NAMES["own"]
@@ -147,14 +147,14 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
             look: choose.Look = {"hide_index": True, "width": "stretch", "column_config": looks(k)}
             st.dataframe(table_of(lines), **look)
     else:
-        text = "Near rows, detail and likelihood of the panels beside PCA, UMAP and other methods."
+        text = "Compare neighbours, errors and likelihood with PCA, UMAP and other methods."
         kit.answer("How many near rows stay near?", text)
     if len(lines) < len(config.steps()):
         label = "Go on" if lines else "Measure"
         choose.start_button(dataset, config, "quality", label, len(lines))
     if not lines:
         kit.chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
-    kit.gaps_note(dataset, "All methods here, this model among them,")
+    kit.gaps_note(dataset, "All methods here, including this model,")
 
 
 def _kept(lines: list[Line]) -> dict[str, float]:
@@ -174,7 +174,7 @@ def losses(lines: list[Line]) -> list[str]:
         text += f"{percent(abs(change))} {'more' if change > 0 else 'less'} error than this fit"
         theirs, density = other["log_likelihood"], ours["log_likelihood"]
         if theirs is not None and density is not None:
-            text += f", {fixed(theirs, 1)} nats per row held out, not {fixed(density, 1)}"
+            text += f", {fixed(theirs, 1)} nats per held-out row, not {fixed(density, 1)}"
         said.append(f"{text}.")
     return said
 
@@ -231,7 +231,7 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
         told.append((percent(overlap), "of a row's components shared"))
     st.html(kit.numbers(told) + _matches(dataset, *both, pairs))
     if second.config.preprocessing != shown.config.preprocessing:
-        st.caption("The two fits saw the data through different preprocessing.")
+        st.caption("The two fits use different preprocessing.")
     if have_supports and moved.any():
         label = f"Select the {counted(int(moved.sum()), 'row')} that differ"
         kit.press(label, "moved_select", state.put, dataset, moved)

@@ -43,7 +43,7 @@ def _event_bands(dataset: Dataset) -> tuple[str, str]:
     times = dataset.axis[0]
     joined = blocks(events, float(times[1]))  # merges events less than one volume apart
     if len(joined) > MOST_BANDS:
-        said = f"{counted(len(joined), 'event')}: too many to be drawn over the courses."
+        said = f"{counted(len(joined), 'event')}: too many to draw over the time courses."
         return "", tag("div", said, "ca-events")
     types = sorted({event.trial_type for event in joined})
     colours = {name: class_colour(i, len(types)) for i, name in enumerate(types)}
@@ -301,7 +301,7 @@ def meaning_tab(dataset: Dataset, shown: Shown) -> None:
         sets = _sets(dataset, shown)
     with first:
         _meaning(dataset, shown, sets)
-    st.subheader("What classes share", anchor=False)
+    st.subheader("Components that classes share", anchor=False)
     _sharing(dataset, shown, sets)
 
 
@@ -315,15 +315,15 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         st.markdown(
             "**Nothing can be concluded: with so few rows no association could be significant.**"
             if powerless
-            else "**No association was found.** Weak ones may exist."
+            else "**No association was found.** Weak associations may exist."
         )
         st.caption(f"{counted(len(tests), 'test')}; q, corrected for all of them, is above 5%.")
         return
     st.markdown(_meaning_sentence(telling, dataset, shown))
     _names(tests, shown)
     st.caption(
-        "Square: goes with using the component. Ring: goes with the score of the rows that use "
-        "it. Red: rises with it. Blue: falls. Purple: classes differ. Pale: a small effect."
+        "Square: association with the use of the component. Ring: with the score of rows that use "
+        "it. Red: both rise. Blue: one falls. Purple: classes differ. Pale: a small effect."
     )
     chart(association_map(_ordered(telling, dataset), _named(shown)), "meaning_map")
     with st.expander(f"All {len(tests):,} tests"):
@@ -331,9 +331,9 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         st.dataframe(tests, hide_index=True, width="stretch", key="meaning_table")
         sampled = min(dataset.n_rows, MOST_TESTED_ROWS)
         st.caption(
-            f"{sampled:,} of {dataset.n_rows:,} rows are tested, for a score those that use the "
-            "component; n have a value. Effects from 0, chance, to 1. p by permutations, q "
-            "corrected (Benjamini and Hochberg). Measurements shape the components: p confirms it."
+            f"{sampled:,} of {dataset.n_rows:,} rows are tested; for scores, those that use the "
+            "component. n is the number of values. Effects: 0 (chance) to 1. p: permutations. q: "
+            "corrected (Benjamini and Hochberg). Features shape the components, so their p is low."
         )
         _save_csv(tests, f"meaning-{shown.config.id}.csv", "meaning-csv")
 
@@ -381,8 +381,8 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
     others = sound[same & ~sound["column"].isin([*dataset.labels, first["column"]])]
     if len(others) and first["column"] in dataset.labels:
         other = others.iloc[0]
-        text += f" Of the measurements, {markdown(shortened(other['column']))} goes most with it, "
-        text += f"too: it {other['direction']}."
+        text += f" Of the measurements, {markdown(shortened(other['column']))} is most associated, "
+        text += f"and {other['direction']} with it."
     if first["technical"]:
         text += f" {capital(first['technical'])}, so it may stem from the measurement."
     return text
@@ -393,7 +393,7 @@ def _names(tests: "pd.DataFrame", shown: Shown) -> None:
     free = {k: name for k, name in proposed.items() if not own_name(shown.fitted, k - 1)}
     if not free:
         return
-    st.caption("Click a name to give it to its component")
+    st.caption("Click a name to use it for its component")
     buttons = ""
     for k, name in sorted(free.items()):
         offer = tag("b", str(k)) + " " + words(shortened(name))
@@ -426,7 +426,7 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         most = int(used.argmax())
         st.markdown(
             f"**{markdown(named[most].capitalize())} is used most: by {percent(used[most])} of "
-            "rows.** With a column of classes this shows what they share."
+            "rows.** With a column of classes, their shared components are shown."
         )
         chart(plots.popularity_bars(used, named), "sharing_bars")
         return
@@ -480,7 +480,7 @@ def sharing_sentence(shown: Shown, between: components.Sharing, classes: Classes
         return f"Any two rows share at least {least}, whatever the data. A smaller L tells more."
     largest = float(np.nanmax(between.shared, initial=0.0))
     if largest - float(np.nanmin(between.shared, initial=largest)) < ALIKE * largest:
-        return "All classes share about equally much: what a row uses says little about its class."
+        return "All classes share about equally many components, which reveal little of a class."
     pairs = components.closest_pairs(between.shared)
     if not pairs:
         return "There is one class with rows, so nothing to compare."

@@ -19,7 +19,7 @@ from appca.ui.kit import markdown, press, tried
 from appca.ui.state import guarded
 from appca.words import InputError, capital, counted, percent
 
-MOST_LISTED, MOST_PIXELS = 1024, 100  # of a list, which is sent after each change
+MOST_LISTED, MOST_PIXELS = 1024, 100  # per list, because each change sends it
 MOST_COMPONENTS = 60
 _BY_COMPONENTS = re.compile(r"components?:([1-9][0-9]*)(?:,([1-9][0-9]*))?")
 
@@ -174,18 +174,18 @@ def _by_rule(dataset: Dataset, shown: fits.Shown) -> None:
 def _keep(dataset: Dataset) -> None:
     older = {old.name: old.mask for old in state.named(dataset)}
     wanted, mask = st.session_state[f"{NAMED}-new"], state.get(dataset)
-    kept = state.store().save(dataset.digest, wanted, mask)  # or raises: the text remains
+    kept = state.store().save(dataset.digest, wanted, mask)  # if it raises, the text remains
     st.session_state[f"{NAMED}-new"] = ""
     st.session_state[f"{NAMED}-which-{dataset.digest[:8]}"] = kept
     if kept in older:
         now, before = (counted(int(rows.sum()), "row") for rows in (mask, older[kept]))
-        text = f"“{kept}” is kept with {now}; the older one of that name had {before}."
+        text = f"“{kept}” is saved with {now}; it replaces a selection of {before}."
         state.notify("info", text)
 
 
 def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
     if not masks:
-        st.caption("What is kept here survives reloads and restarts.")
+        st.caption("Saved selections survive reloads and restarts.")
         return
     key = f"{NAMED}-which-{dataset.digest[:8]}"
     if st.session_state.get(key) not in masks:
@@ -214,7 +214,7 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
     def searched() -> tuple[RowRule, np.ndarray]:
         table = dataset_table(dataset, shown.fitted)
         first = mask.argmax()
-        labels = dataset.labels  # one with a class that equals the selection is no news
+        labels = dataset.labels  # a class that equals the selection is no explanation
         equal = [key for key in labels if np.array_equal(labels[key] == labels[key][first], mask)]
         rule = described({key: table[key] for key in table if key not in equal}, mask)
         return rule, rule.mask(table)
@@ -227,7 +227,7 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
     said = rule.conditions(shown.fitted.names)
     st.markdown(f"**{markdown(said)}**")
     if rule.negated:
-        st.caption("“Not”: the rows that miss at least one of these conditions.")
+        st.caption("“Not” means the rows that fail at least one of these conditions.")
     text = f"{(rows & mask).sum():,} of the {mask.sum():,} selected rows meet the rule, as "
     text += f"do {(rows & ~mask).sum():,} others. Of {rule.n_held_out:,} rows not used to find it, "
     text += f"{percent(rule.quality.recall)} of the selected meet it, and "
@@ -236,7 +236,7 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
     with st.container(horizontal=True, gap="small"):
         label = f"Select its {rows.sum():,} rows"
         press(label, "rule_select", state.put, dataset, rows, **look)
-        look["help"] = "Keep its rows among the named selections, called like the rule"
+        look["help"] = "Save its rows as a selection named after the rule"
         label = f"Keep its {rows.sum():,} rows"
         press(label, "rule_keep", state.save_rule, dataset, rows, said, **look)
         with st.popover("Code", key="rule_code"):

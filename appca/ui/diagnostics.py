@@ -95,10 +95,10 @@ def _diagnoses(shown: Shown) -> list[Diagnosis]:
 def _table(shown: Shown) -> None:
     diagnoses = _diagnoses(shown)
     n_chains, burn_in, n_draws, thin = _schedule(shown)
-    note = "They do not depend on the order, names or signs of components."
+    note = "These quantities do not depend on the order, names or signs of components."
     if n_draws < diagnostics.INDEPENDENT_DRAWS and any(d.raftery_lewis for d in diagnoses):
         note += (
-            " The last three columns are guesses: they ask for chains of "
+            " The last three columns are unreliable: they need chains of "
             f"{diagnostics.INDEPENDENT_DRAWS:,} draws, and these have {n_draws:,}."
         )
     if diagnoses:
@@ -139,7 +139,7 @@ def lines_of(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> "pd.D
 def _components(dataset: Dataset, shown: Shown) -> None:
     st.caption(
         "Mean and standard deviation over the draws, matched in order and sign. A hollow bar or "
-        "blank pixel is a weight without a sure sign: within two standard deviations of 0. |cos| "
+        "blank pixel is a weight of uncertain sign, within two standard deviations of 0. |cos| "
         "is 1 where draws have the direction of the component."
     )
     html = kept(f"draws-{shown.key}", lambda: cards(shown.fitted, dataset))
@@ -245,7 +245,7 @@ def _checks(dataset: Dataset, shown: Shown, halves: StabilityConfig | None) -> l
     if halves is not None:
         checks += diagnostics.of_halves(halves.outcome(home()))
     else:
-        why = "Halves of the rows are not fitted with this model: compare it with another start."
+        why = "This check does not support the model: compare the fit with another start."
         checks.append(Check("doubtful", "Not checked on halves", why))
     checks += _of_scales(shown.config)
     repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))

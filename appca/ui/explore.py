@@ -58,7 +58,7 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     name = f"apart-{shown.key}-{state.token(dataset)}"
     comparison = kit.tried(name, lambda: compare(dataset, shown.fitted, mask))
     if comparison is not None:
-        st.caption("What sets it apart")
+        st.caption("Differences from the rest")
         st.markdown(markdown(sentence(comparison)))
     as_rule(dataset, shown, mask)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -116,7 +116,7 @@ def _resized(size: canvas.SizeMessage) -> None:
     if size.active is not None and now.chosen_size is not None:
         changes["n_active"] = size.active
     if changes.items() <= now.parameters.items():
-        return  # back at the same sizes: an imported or stopped fit is not changed
+        return  # sizes are unchanged, so an imported or stopped fit stays
     if size.moving:
         st.session_state[MOVED] = state.with_parameters(**changes)
     else:
@@ -126,7 +126,7 @@ def _resized(size: canvas.SizeMessage) -> None:
 def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
     row = "image" if dataset.image_shape else "row"
     if active is None:
-        return f"Each {row} uses any of at most K = {k} components, as many as fit it."
+        return f"Each {row} uses any number of the K = {k} components."
     if active >= k:
         return f"Each {row} uses all K = {k} components, as in PCA."
     alike = "the same one" if active == 1 else f"the same {active}"
@@ -184,7 +184,7 @@ def _controls(
 
 
 def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str], str, str]:
-    """Return the names of the views, the selected view, and the one beside it."""
+    """Return the names of the views, the selected view, and the view beside it."""
     there = scene.meta["layouts"]
     places = {"slices": "Map", "umap": "UMAP"} if "slices" in there else {"umap": "Map"}
     names = {canvas.BOTH: "Both"} if "pairs" in there else {}
@@ -201,8 +201,8 @@ def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str],
 SPLIT, MOVED = "split", "sizes_moved"
 MOST_OF_A_ROW = 0.5  # share of the variance above which one row dominates the picture
 LEAST_ROWS = 10  # minimum number of rows to leave one out
-LEAST_CHECKED, CHECK_SECONDS = 100, 30.0  # rows; maximum seconds of a check that starts unasked
-OF_ROW_SCALES = "On three tenths of at most 3,000 rows; the lead is above two standard errors."
+LEAST_CHECKED, CHECK_SECONDS = 100, 30.0  # rows; seconds of an automatic check
+OF_ROW_SCALES = "On three tenths of at most 3,000 rows; the gain exceeds two standard errors."
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = STATIC / "explore.css"
 
@@ -219,7 +219,7 @@ def draw() -> None:
     except state.TOLD:
         settings.of_model(dataset, model)
         raise
-    settings.of_model(dataset, model)  # last: half of what the page sends
+    settings.of_model(dataset, model)  # last, because it is half of the page
 
 
 def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
@@ -272,7 +272,7 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
         with st.container(key="map_offer"):
             settings.offer(dataset, shown)
     if not shown.fitted.active.any():
-        st.caption("No row uses any component: the model takes all but the average for noise.")
+        st.caption("No row uses any component: the model treats all but the average as noise.")
     if moved is not None:
         st.session_state[frame.SHOWN] = shown
     with st.session_state[kit.NOTE]:
@@ -288,7 +288,7 @@ def _far_row(dataset: Dataset, shown: fits.Shown) -> bool:
     if dataset.n_rows < LEAST_ROWS or not share > MOST_OF_A_ROW:
         return False
     name = shortened(dataset.ids[row], 30)
-    st.markdown(f"**{markdown(name)}** holds {percent(share)} of the variance in the components")
+    st.markdown(f"**{markdown(name)}** has {percent(share)} of the variance in the components")
     press("Look at it", "far_look", rows.hold, dataset, row)
     leave_out_button("Leave it out", dataset, np.array([row]), f"row {name}", "far_leave_out")
     return True

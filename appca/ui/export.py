@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 FigureMaker = Callable[[], "StillFigure"]
 FIGURES = {
-    "subspaces": ("Subspaces", "As Explore shows them; images where there is room for them."),
-    "components": ("Components", "What each looks like and explains."),
+    "subspaces": ("Subspaces", "The picture of Explore, with images where they fit."),
+    "components": ("Components", "Each component's picture and share of the variance."),
     "umap": ("UMAP", "All rows."),
 }
 
@@ -129,23 +129,23 @@ def report(material: Material, script: str) -> str:
     for key, make in figures(material).items():
         heading, text = FIGURES[key]
         body.append(section(f"Figure: {heading}", paragraph(text), drawn(make(), heading)))
-    again = "This script makes the fit again, on the same machine and versions to the bit."
+    again = "This script repeats the fit, exactly on the same machine with the same versions."
     versions = facts({name: str(version) for name, version in shown.info.versions.items()})
     made = [paragraph(again), paragraph(script, "pre"), "<h3>Versions</h3>", versions]
-    body.append(section("How to make it again", *made))
+    body.append(section("How to repeat the fit", *made))
     return framed(f"{name}: {dataset.name}", "".join(body))
 
 
 EXAMPLE_ROWS = 5
 LINES = (
-    "One line per row: id, labels, subspace, scores (zero for unused components), how sure "
-    "the subspace is, mean squared error, log-likelihood. NPZ has the components, too."
+    "One line per row: id, labels, subspace and its probability, scores (zero for unused "
+    "components), mean squared error, log-likelihood. NPZ has the components, too."
 )
 PICTURE = "One HTML file, offline, with hover, images, lasso, search, tour and colours."
 COMPONENTS = "One line per feature, before scaling: the average, and what a score of 1 adds."
 MODEL = "Model and preprocessing in one file without pickle, for any rows with the same features."
 REPORT = "One HTML page, offline: data, settings, subspaces, components, figures and the script."
-ANNOTATED = "Scores, loadings, supports and their probability, named as appca.tl.appca names them."
+ANNOTATED = "Scores, loadings, supports and their probability, with the names of appca.tl.appca."
 KINDS = ("png", "svg", "pdf")
 
 
@@ -154,7 +154,7 @@ def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Mat
     mask = state.get(dataset)
     every = f"All {counted(dataset.n_rows, 'row')}"
     names = {"all": every, "selected": f"Selected ({mask.sum():,})"}
-    about = "The selected rows alone in files of projections; marked in figures and report."
+    about = "Projections of the selected rows only; figures and report mark them."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         some = kit.one_of("Rows", names, key="export_rows", help_text=about) == "selected"
         if some and not mask.any():
@@ -221,7 +221,7 @@ def projections(dataset: Dataset, shown: fits.Shown, rows: np.ndarray | None) ->
                 "Inclusion probabilities",
                 key="export_inclusion",
                 persist_state="session",
-                help="How sure it is that a row uses each component, one column more for each.",
+                help="The probability that a row uses each component, in further columns.",
             )
         columns = Columns(bool(named), bool(inclusion))
         with place:
@@ -274,12 +274,10 @@ def cards(material: Material) -> None:
     with card("AnnData", ANNOTATED):
         _annotated(dataset, shown, save)
     arrivals.save(dataset, shown)
-    again = "Makes the same numbers again on the same machine with the same versions."
+    again = "Reproduces the same numbers on the same machine with the same versions."
     with card("Python", None if imported else again):
         if imported:
-            st.caption(
-                "This fit was imported; the script fits its data, which need not give its numbers."
-            )
+            st.caption("This fit was imported; the script may not reproduce its numbers.")
         save_button("Save script", text.encode, f"fit-{config.id}.py", key="script")
         with st.expander("Show the script"):
             st.code(text, language="python", wrap_lines=True)

@@ -151,7 +151,7 @@ INSTANT_SECONDS = 0.25  # a shorter fit runs during a slider's drag
 MOST_RECENT = 12
 NEAR = 12  # maximum difference in K for showing another fit during a slider's drag
 REFINED_SECONDS = 180.0  # a preview of a longer fit is not refined automatically
-PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5  # delay of a fit in which the browser draws its preview
+PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5  # delay of a fit, so that the browser can draw its preview
 
 
 class Shown(NamedTuple):
@@ -218,7 +218,7 @@ def shown() -> Shown | None:
 
 
 def stored() -> Shown | None:
-    """Return the stored run; delete damaged arrays, but raise InputError if it may be passing."""
+    """Return the stored run; delete damaged arrays; InputError if it may be readable later."""
     now = config()
     run = services.runs().get(now.id)
     if run is not None:
@@ -231,7 +231,7 @@ def stored() -> Shown | None:
             notify("error", str(error))
     if now.imported is None:
         return None
-    notify("info", f"The imported fit {now.id} is gone; shown is a fit with its settings.")
+    notify("info", f"The imported fit {now.id} is gone; you see a new fit with its settings.")
     open_config(now.to_be_fitted(stopped_at=now.stopped_at))
     return stored()
 

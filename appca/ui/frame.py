@@ -137,7 +137,7 @@ def _prepare() -> None:
                 state.notify("error", damage)
             elif run != state.config().id and len(run) == ID_DIGITS:
                 text = f"The fit {run} of this link is not stored here; "
-                state.notify("info", f"{text}shown is what else the link says.")
+                state.notify("info", f"{text}the other settings of the link are shown.")
     elif streamlit_internals.went():
         state.follow(address)
     try:

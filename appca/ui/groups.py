@@ -62,8 +62,8 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
         st.caption(
             "Mann-Whitney tests for numbers, chi-square or Fisher's exact test for shares, "
-            "corrected together (Benjamini and Hochberg). Rows chosen by their scores differ in "
-            f"them by choice.{some}"
+            "corrected together (Benjamini and Hochberg). Rows chosen by their scores "
+            f"necessarily differ in these scores.{some}"
         )
 
 
@@ -74,7 +74,7 @@ def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
     labels = {SELECTION: ("Selection", int(selected.sum()))} if selected.any() else {}
     labels |= {key: (label, len(rows)) for key, (label, rows) in offered.items()}
     chosen = st.selectbox(
-        "What sets apart",
+        "Rows to compare with the rest",
         list(labels),
         format_func=lambda key: f"{labels[key][0]} · {labels[key][1]:,}",
         key=f"group_rows-{shown.config.id}-{state.token(dataset)}",
@@ -131,8 +131,8 @@ def _comparison_table(comparison: GroupComparison) -> None:
     ]
     effect = st.column_config.NumberColumn(
         format="%+.2f",
-        help="Of a number, Cliff's delta: how much more often a row of these has the larger value. "
-        "Of a share, the difference. From −1 to 1.",
+        help="For numbers, Cliff's delta: how much more often these rows have the larger value. "
+        "For shares, the difference. From −1 to 1.",
     )
     look: Any = {"hide_index": True, "width": "stretch", "column_config": {"effect": effect}}
     st.dataframe(pd.DataFrame(lines, columns=names), key="group_table", **look)
@@ -205,7 +205,7 @@ def _similar_sentence(groups: FoundGroups) -> str:
     name, other = (markdown(shortened(classes.names[c])) for c in (a, b))
     return (
         f"**{name} and {other} share a group most often: {number} of {total}.** Click a group to "
-        "select it, and see above what its rows share."
+        "select it, and see above how its rows differ."
     )
 
 
@@ -259,12 +259,12 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
 
 MANY_MISFITS = 0.05  # share of rows above the model's limits that indicates a bad fit
 HELP = (
-    "Distance from the subspace: what the components leave over (Q). Distance within it: how large "
+    "Distance from the subspace: the residual of the components (Q). Distance within it: how large "
     "the scores are for their components (Hotelling's T²)."
 )
 WHAT_TO_DO = (
-    "Look at the first rows. One far from its subspace is often an error, or of a kind that the "
-    "fit has not learned. One far out within it is extreme, not wrong."
+    "Look at the first rows. A row far from its subspace is often an error, or of a kind that the "
+    "fit has not learned. A row far out within its subspace is extreme, not wrong."
 )
 LASSO = ":material/lasso_select:"
 

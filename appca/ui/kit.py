@@ -274,7 +274,7 @@ def name(body: str, act: str, value: object, now: str, label: str) -> str:
 @guarded
 def _answer(key: str, acts: Mapping[str, Act]) -> None:
     message = st.session_state[f"{key}_acts"].get("act")
-    if isinstance(message, Mapping) and message.get("act") in acts:  # else not from appca's script
+    if isinstance(message, Mapping) and message.get("act") in acts:  # else not from our script
         value, text = (str(message.get(part, ""))[:1000] for part in ("value", "text"))
         acts[message["act"]](value, text)
 
@@ -415,7 +415,7 @@ def _follow(job_id: str, cancel: str, caption: str, arrived: Callable[[], None] 
     with st.container(horizontal=True, vertical_alignment="center"):
         press("Cancel", cancel, fits.cancel, job.id)
         if job.kind == "fit":
-            about_it = "End the fit now and keep what it has; it is marked as stopped by hand."
+            about_it = "End the fit now and keep its current state, marked as stopped by hand."
             look: Any = {"disabled": not job.curve, "help": about_it}
             press("Stop here and keep", "fit_keep", services.jobs().keep, job.id, **look)
         if caption:
@@ -446,13 +446,13 @@ def preview_note(shown: fits.Shown) -> bool:
     config, mark = shown.config, partial(st.badge, color="orange")
     if shown.is_refused:
         text = (
-            f"The disk is full or read-only, so this fit is in memory alone. Free some space in "
+            f"The disk is full or read-only, so this fit is only in memory. Free some space in "
             f"{markdown(str(home()))}, or make it writable: the fit is stored when you look at it "
-            "again. Until then, Export keeps it."
+            "again. Until then, you can save it on the page Export."
         )
         mark("not stored", color="red", help=text)
     if config.imported is not None:
-        text = "This fit came in a session file. Fit here to check that its settings give these "
+        text = "This fit is from a session file. Fit here to check that its settings give these "
         mark("imported", help=f"{text}numbers.")
         here = config.to_be_fitted()
         press("Fit here", "fit_here", state.open_config, here, type="tertiary")

@@ -42,9 +42,9 @@ MOST_FILES = 100  # Streamlit drops failed uploads silently: 29 of 1,440 images 
 
 
 def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
-    st.caption("Place new rows on the picture and see which of them do not fit. The fit stays.")
+    st.caption("Place new rows on the picture and see which do not fit. The fit does not change.")
     if gone := state.left_out(dataset):
-        label = f"Take the {counted(gone['n'] - dataset.n_rows, 'row')} left out of the fit"
+        label = f"Use the {counted(gone['n'] - dataset.n_rows, 'row')} left out of the fit"
         if st.toggle(label, key=f"new-data-gone-{dataset.digest[:8]}"):
             whole = replace(services.dataset(gone["of"]), least_rows=1)
             return whole.take(~np.isin(whole.ids, dataset.ids))
@@ -52,7 +52,7 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
         "A file with new rows, or several images",
         accept_multiple_files=True,
         key=f"new-data-{st.session_state.setdefault(state.KEYS.upload, 0)}",
-        help="Columns of the data, in any order; others are left out. Images of the same size.",
+        help="The columns of the data, in any order, among others; or images of the same size.",
     )
     if not files:
         warm()
@@ -61,7 +61,7 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     if wanted.image_shape is not None and all(kind_of(file.name) == "images" for file in files):
         options = {"colour": "keep"} if len(wanted.image_shape) == 3 else {}
         height, width = wanted.image_shape[:2]
-        if st.toggle(f"Bring the images to {height} × {width} pixels", key="new_data_resize"):
+        if st.toggle(f"Resize the images to {height} × {width} pixels", key="new_data_resize"):
             options["size"] = (height, width)
     ids = " ".join([shown.config.dataset, *(file.file_id for file in files)])
     match, refusal, report = _outcome(ids, json.dumps(options), files, wanted, options)
@@ -77,7 +77,7 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     parts = [counted(match.dataset.n_rows, "new row")]
     if match.by_name:
         order = ", in another order" if match.reordered else ""
-        parts.append(f"columns found by their names{order}")
+        parts.append(f"columns matched by name{order}")
     else:
         parts.append(f"{counted(match.dataset.n_features, 'feature')} in the order of the file")
     if match.ignored:
@@ -103,7 +103,7 @@ def _outcome(
 
     try:
         if len(_files) > MOST_FILES:
-            msg = f"A browser may lose some of more than {MOST_FILES} files; give one zip of them."
+            msg = f"A browser may lose some of more than {MOST_FILES} files; use one ZIP file."
             raise InputError(msg)
         matched = read_as(opened, _wanted)
     except InputError as error:
@@ -230,8 +230,8 @@ def _draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, k
     kit.chart(drift_chart(drawn), "drift_chart")
     st.caption(
         "Bar: level (Cliff's delta). Ring: spread around the median. Red: higher in the new rows. "
-        "Blue: lower. Pale: q, corrected for all tests, is above 5%. Small shifts of components "
-        "alone can be overfitting."
+        "Blue: lower. Pale: q, corrected for all tests, is above 5%. Small shifts that only "
+        "components have can be due to overfitting."
     )
 
 
@@ -265,7 +265,7 @@ MANY = 0.5  # share of misfits that suggests a wrong file
 
 _live = by_key(8)(project)
 _distances = by_key(8)(distances)
-GAPS = "Q of a row with missing cells uses the cells it has."
+GAPS = "For a row with missing cells, Q uses the other cells."
 
 
 def page(dataset: Dataset) -> None:
@@ -280,10 +280,10 @@ def page(dataset: Dataset) -> None:
     st.markdown(_summary(verdicts))
     text = (
         "One in 100 rows of the data is beyond each limit, and new rows of the same kind a little "
-        "more often. A row of another kind can fit, too."
+        "more often. A row of another kind can also fit."
     )
     if shown.config.preprocessing.get("pca"):
-        text += " What PCA before the fit leaves out of a row is not counted."
+        text += " The part of a row that PCA removes before the fit is not counted."
     st.caption(text if seen.dataset.missing is None else f"{text} {GAPS}")
     rows = _draw_new_rows(dataset, shown, seen, verdicts)
     _draw_drift(dataset, shown, seen.dataset, seen.fitted, seen.key)
@@ -326,12 +326,12 @@ def _summary(verdicts: NewRowsVerdict) -> str:
     if not outside:
         return f"**All {counted(n_rows, 'new row')} fit**: none is beyond a limit."
     t2, q = (
-        f"{n:,} {'lies' if n == 1 else 'lie'} too far" for n in (verdicts.ratios > 1).sum(axis=0)
+        f"{n:,} {'is' if n == 1 else 'are'} too far" for n in (verdicts.ratios > 1).sum(axis=0)
     )
     text = (
         f"**{outside:,} of {counted(n_rows, 'new row')} {'does' if outside == 1 else 'do'} not "
-        f"fit**: {q} off their subspace (Q), {t2} out within it (T²)."
+        f"fit**: {q} from their subspace (Q), {t2} out within it (T²)."
     )
     if outside > MANY * n_rows:
-        text += " That is most of them: are kind, units and order of columns those of the data?"
+        text += " Most rows do not fit: check the kind, units and order of the columns."
     return text

@@ -34,8 +34,8 @@ MOST_SHOWN, MOST_ROWS = 200, 200  # rows of Z; of a table of numbers
 EXPLAINED = {
     "sparse": "Most rows use a few factors, and many factors are rare.",
     "dense": "Most rows use every factor.",
-    "subspace": "Rows of a class share all of their factors, rows of two classes none.",
-    "balanced": "Every row uses exactly L of the K factors, all choices alike.",
+    "subspace": "Rows of one class share all factors, and rows of two classes share none.",
+    "balanced": "Every row uses exactly L of the K factors; all supports are equally likely.",
     "single": "All rows use the same L factors.",
 }
 
@@ -69,8 +69,8 @@ def laboratory() -> None:
     signal = np.square((truth.X * truth.Z) @ truth.W.T).mean()
     told = [
         (f"{facts['per_row']:.1f} of {K}", f"factors per row, sd {facts['per_row_sd']:.1f}"),
-        (f"{facts['different_sets']:,}", "different choices of factors"),
-        (f"{signal / truth.noise_sd**2:,.0f} ×", "signal over noise, variances"),
+        (f"{facts['different_sets']:,}", "different supports"),
+        (f"{signal / truth.noise_sd**2:,.0f} ×", "signal variance over noise variance"),
     ]
     st.html(numbers(told))
 
@@ -219,7 +219,7 @@ def brain() -> None:
                 file = f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.nii.gz"
                 make = partial(map_file, kept.outcome, key)
                 save_button(title, make, file, key=f"brain-map-{key}")
-    st.page_link("pages/data/data.py", label="Recordings of your own open in Explore")
+    st.page_link("pages/data/data.py", label="Open your own recordings in Explore")
 
 
 SHIPPED_SIZE = "default"

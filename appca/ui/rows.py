@@ -134,7 +134,7 @@ def _choose(dataset: Dataset) -> int:
             press(label, f"point_{name}", _show, dataset, target, **look)
     if text := st.session_state.get(WANTED, "").strip():
         st.warning(
-            f"No row has “{markdown(text)}” in its id, and there is no row of that number; "
+            f"No row has “{markdown(text)}” in its id, and no row has that number; "
             f"numbers go from 1 to {dataset.n_rows:,}."
         )
     return row
@@ -184,7 +184,7 @@ def body(dataset: Dataset, shown: fits.Shown) -> None:
         return ", ".join(f"{title(S)} {percent(p)}" for S, p in sets) if sets[1:] else ""
 
     if said := kept_of_row(f"sets-{shown.key}-{row}", probable):
-        st.caption(f"How probable each panel is: {said}")
+        st.caption(f"Probability of each panel: {said}")
     within = described.near_in_subspace(fitted, row, NEAREST)
     around = near_rows(dataset, shown, row)
     _neighbours(dataset, within, "Nearest in this panel", "panel")
@@ -325,7 +325,7 @@ def draw(
         st.caption(f"The {len(top)} that fit least of {len(order):,}.")
     ticked = event["selection"]["rows"]
     row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
-    st.subheader(f"{markdown(str(dataset.ids[row]))}, taken apart", anchor=False)
+    st.subheader(f"{markdown(str(dataset.ids[row]))}, as a sum of components", anchor=False)
     st.html(_built(dataset, described.parts(dataset, fitted, row), row))
     return row
 

@@ -161,7 +161,7 @@ class Guard:
         if socket or scope["method"] not in _SAFE:
             host, origins = headers.get("host", ""), headers.getlist("origin")
             if not all(self._is_own(origin, host) for origin in origins):
-                text = "A page of another site asks; APPCA_ORIGINS names those that may.\n"
+                text = "Another site sent this request; APPCA_ORIGINS lists the permitted sites.\n"
                 return WebSocketClose(1008) if socket else PlainTextResponse(text, 403)
             # origins are checked here; Streamlit allows fewer
             scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"origin"]

@@ -53,7 +53,7 @@ def preprocessing(dataset: Dataset) -> None:
         return {"key": f"pre-{name}", "on_change": apply, "help": help_text} | more
 
     if dataset.image_shape is None and not dataset.is_recording:
-        values = "Counts, spectra and long tails fit better after the preparation usual in a field."
+        values = "Counts, spectra and long tails fit better when prepared as usual in their field."
         st.selectbox("Values", VALUES, **look("prepare", values, format_func=VALUES.__getitem__))
         name, why = services.kept(f"proposed-{dataset.digest}", lambda: proposed(dataset))
         if name and options.prepare == "none":
@@ -61,12 +61,12 @@ def preprocessing(dataset: Dataset) -> None:
             label = f"Use {PREPARATIONS[name].title}"
             kit.press(label, "pre-proposed", state.set_preprocessing, suggest(dataset, name))
     left, right = st.columns(2)
-    divide = "255 brings grey values to 0 … 1; 1 leaves the values alone."
+    divide = "255 scales grey values to 0 … 1; 1 leaves the values unchanged."
     limits = kit.around((1e-9, 1e12), options.divide)
     left.number_input("Divide all values by", *limits, **look("divide", divide, format="%g"))
-    mean = "The model has a mean of its own; centring matters for the mean setting “zero”."
+    mean = "The model has its own mean; centring matters only if its setting Mean is “Zero”."
     left.toggle("Subtract each feature's mean", **look("centre", mean))
-    scale = "Features in different units need variance 1 each. Pixels and spectra share a unit."
+    scale = "Scale features in different units to variance 1. Pixels and spectra share a unit."
     right.selectbox("Scale", SCALES, **look("scale", scale, format_func=SCALES.__getitem__))
     reduce = "Faster for very wide data. The paper uses 350 dimensions, or 99.5% of the variance."
     names = REDUCTIONS.__getitem__
@@ -78,7 +78,7 @@ def preprocessing(dataset: Dataset) -> None:
         right.number_input("Share of variance, %", *limits, **look("share", format="%g"))
     suggested = suggest(dataset, options.prepare)
     if options != suggested:
-        kit.press("Use what is suggested", "pre-suggest", state.set_preprocessing, suggested)
+        kit.press("Use the suggestion", "pre-suggest", state.set_preprocessing, suggested)
 
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
@@ -93,16 +93,16 @@ def map_settings(dataset: Dataset) -> None:
     most = min(MOST_NEIGHBOURS, dataset.n_rows - 1)
     if dataset.n_rows < LEAST_ROWS:
         return
-    near = "How many nearest rows are kept near. Few show fine detail, many the whole."
+    near = "Number of rows that stay near a row. Few show fine detail, many the whole structure."
     value = int(min(max(chosen.get("n_neighbors", NEIGHBOURS), 2), most))
     box: dict[str, Any] = {"key": "umap_n_neighbors", "help": near}
     chosen["n_neighbors"] = st.number_input("Neighbours", 2, most, value, **box)
     distance = float(min(max(chosen.get("min_dist", DISTANCE), 0), 1))
-    box = {"key": "umap_min_dist", "help": "How close points may come."}
-    chosen["min_dist"] = st.number_input("Least distance", 0.0, 1.0, distance, **box)
+    box = {"key": "umap_min_dist", "help": "Minimum distance of points on the map."}
+    chosen["min_dist"] = st.number_input("Minimum distance", 0.0, 1.0, distance, **box)
     starts, now = list(STARTS), chosen.get("start", "pca")
     box = {"key": "umap_start", "index": starts.index(now), "format_func": STARTS.__getitem__}
-    box |= {"help": "The first coordinates, from which the map is pulled into shape."}
+    box |= {"help": "The initial coordinates of the map."}
     chosen["start"] = st.selectbox("Start from", starts, **box)
 
 
@@ -126,7 +126,7 @@ def stored_map(dataset: Dataset, fit: RunConfig) -> Embedding | None:
 
 
 def trust_sentence(trust: np.ndarray) -> str:
-    """Say how far a map can be trusted; trust is (N, 3), NaN for rows not compared."""
+    """Describe a map's quality; trust is (N, 3), NaN for rows not compared."""
     compared = trust[~np.isnan(trust[:, 0])]
     false, missing, kept = compared.mean(axis=0, dtype=np.float64)
     how = f"{len(compared):,} of {len(trust):,} rows are compared with all others."
@@ -182,11 +182,11 @@ FIELDS: dict[str, SettingChoice | Number] = {
     ),
     "row_scale": SettingChoice(
         "Rows",
-        {"none": "Alike", LEARNED: "Each with its own scale"},
-        "With its own scale, an unusual row has less influence. The scale says how unusual it is.",
+        {"none": "With the same scale", LEARNED: "Each with its own scale"},
+        "With its own scale, an unusual row has less influence. The scale shows how unusual it is.",
     ),
     "n_active": SettingChoice(
-        "Components a row",
+        "Components per row",
         {FIXED: "Exactly L", LEARNED: "Learned"},
         "Learned: a row may use any number of components, from none to all K.",
     ),
@@ -212,7 +212,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "alpha": SettingChoice(
         "Mass parameter alpha",
         {"infer": "Learned", FIXED: "A fixed number"},
-        "A larger alpha expects the rows to use more components in all.",
+        "With a larger alpha, rows are expected to use more components in total.",
     ),
     "prior": SettingChoice(
         "Prior of the supports",
@@ -222,7 +222,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "latent_variance": SettingChoice(
         "Factor variance",
         {"shared": "One for all components", "component": "One each", FIXED: "A fixed number"},
-        "How far rows spread along the components. The paper fixes 1, in the unit of the data.",
+        "How far rows spread along the components. The paper fixes it to 1, in units of the data.",
     ),
     "mean": SettingChoice(
         "Mean",
@@ -238,15 +238,15 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "z_update": SettingChoice(
         "Draw of the supports",
         {"block": "Whole support", "swap": "One by one"},
-        "Draw the whole support of a row, or one component after the other as the paper does.",
+        "Draw the whole support of a row, or its components one by one as in the paper.",
     ),
     "allocation": SettingChoice(
         "Sum over supports",
-        {"auto": "Where there are few", "exact": "All of them", "best": "The best one"},
+        {"auto": "If there are few", "exact": "All of them", "best": "The best one"},
         "Sum over all supports of a row, or use only the best one.",
     ),
     "n_init": Number("Fits", 1, 50, "The first from “Start”, others random; the best is kept."),
-    "max_iter": Number("Most iterations", 1, 100_000, "Stop after this many iterations."),
+    "max_iter": Number("Maximum iterations", 1, 100_000, "Stop after this many iterations."),
     "n_chains": Number("Chains", 1, 16, "Two or more can be checked for convergence."),
     "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps discarded at the start of each chain."),
     "n_draws": Number("Draws", 1, 100_000, "Draws kept from each chain."),
@@ -257,7 +257,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
     ),
     "chain_starts": SettingChoice(
         "Chains start",
-        {"overdispersed": "Far apart", "init": "As “Start” says"},
+        {"overdispersed": "Far apart", "init": "By the setting “Start”"},
         "Chains that start far apart and agree found the same mode.",
     ),
     "noise_shape": Number("Noise: shape", *ABOVE_ZERO, _VARIANCE),

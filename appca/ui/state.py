@@ -287,7 +287,7 @@ def delete_named(dataset: Dataset, name: str) -> None:
 def save_rule(dataset: Dataset, mask: np.ndarray, conditions: str) -> None:
     """Store the rows (N,) bool of a rule as a named selection."""
     name = store().save(dataset.digest, conditions, mask)
-    notify("info", f"“{name}” is kept among the named selections.")
+    notify("info", f"“{name}” is saved as a named selection.")
 
 
 def token(dataset: Dataset) -> str | None:
@@ -356,7 +356,7 @@ def sentence(error: Exception) -> str:
         where = f"{error.filename}: " if error.filename else ""
         return (
             f"The disk refused ({where}{error.strerror or error}); free some space, check the "
-            "rights, or name another folder in APPCA_HOME."
+            "permissions, or name another folder in APPCA_HOME."
         )
     if isinstance(error, MemoryError):
         return TOO_MUCH

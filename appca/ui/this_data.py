@@ -134,8 +134,8 @@ def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[]
         value, n = values[0]
         gap = f"{value:g}"
         gaps = [*opened.draft.get("na_values", ()), gap]
-        text = f"{shortened(column, 24)} holds {minus(gap)} in {counted(n, 'cell')}."
-        return text, f"{minus(gap)} is a gap", partial(opened.change, "na_values", gaps)
+        text = f"{shortened(column, 24)} contains {minus(gap)} in {counted(n, 'cell')}."
+        return text, f"{minus(gap)} means missing", partial(opened.change, "na_values", gaps)
     if names := list(reading.report.get("likely_labels", {})):
         label = f"Use as label{'s' * (len(names) > 1)}"
         return listed(names), label, partial(_set_roles, opened, names, "label")
@@ -324,10 +324,10 @@ def _typed(key: str, side: int, base: PixelShape, n_values: int, use: Use) -> No
         return
     other, rest = divmod(n_values, pixels * channels)
     if rest or other > MOST_SIDE:
-        colours = ", three a pixel," if channels == 3 else ""
+        colours = ", three per pixel," if channels == 3 else ""
         text = (
-            f"A row of {n_values:,} values{colours} makes no image with a side of {pixels:,}: both "
-            f"sides are whole numbers up to {MOST_SIDE:,}; give another side."
+            f"A row of {n_values:,} values{colours} cannot be an image with a side of {pixels:,}: "
+            f"sides must be whole numbers up to {MOST_SIDE:,}; choose another side."
         )
         state.notify("error", text)
     else:
@@ -385,7 +385,7 @@ def page(dataset: Dataset) -> None:
 
 
 def _is_as_opened(opened: Opened) -> bool:
-    """Draw how the files are read; return whether this gives the data on screen."""
+    """Draw how the files are read; return whether these are the data on screen."""
     reading = opened.read(opened.draft)
     data, names = reading.dataset, [name for name, _ in opened.arrival.files]
     name = names[0] if len(names) == 1 else counted(len(names), "file")

@@ -127,4 +127,4 @@ def _steps() -> Iterator[Callable[[], object]]:
     yield still.install
     yield from open.ahead()
     yield from paper.ahead()
-    yield gc.freeze  # going through what stays takes 0.1 s of a page's time
+    yield gc.freeze  # searching permanent objects for garbage would delay a page by 0.1 s

@@ -1,4 +1,4 @@
-"""Check: which K and L to take, whether to trust the fit, and other models."""
+"""Check: choose K and L, judge the fit, and compare models."""
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ if tab == "choose":
 elif tab == "trust":
     if (shown := kit.shown(fits.finished)) is not None:
         diagnostics.body(dataset, shown)
-        st.subheader("Beside PCA and other fits", anchor=False)
+        st.subheader("Compared with PCA and other fits", anchor=False)
         compare.compare_tab(dataset, shown)
         st.subheader("Does the picture keep neighbours?", anchor=False)
         compare.map_quality(dataset, shown)

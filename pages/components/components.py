@@ -1,4 +1,4 @@
-"""Components: their looks, and what goes with them in columns and classes."""
+"""Components: a gallery, and associations with columns and classes."""
 
 from appca.ui import components, controls, kit, state
 from appca.ui.kit import preview_note, tabs

@@ -1,4 +1,4 @@
-"""Data: open files, built-in sets and recent work; see what was read; add rows to a fit."""
+"""Data: open files, built-in sets and recent work; check columns; add rows to a fit."""
 
 from appca.ui import controls, kit, new_rows, open, state, this_data
 

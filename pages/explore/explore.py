@@ -1,4 +1,4 @@
-"""Explore: every subspace in one picture, and beside it components, selection or one row."""
+"""Explore: all subspaces in one picture, with components, the selection or a row beside it."""
 
 from appca.ui import explore
 

@@ -16,4 +16,4 @@ if shown is not None:
         export.projections(dataset, shown, rows)
     with others:
         export.cards(material)
-    figure()  # once all else can be used
+    figure()  # last, because drawing takes long

@@ -1,4 +1,4 @@
-"""Groups: what sets rows apart, and unusual rows."""
+"""Groups: differences between groups of rows, and unusual rows."""
 
 from appca.ui import controls, groups, kit, state
 from appca.ui.kit import preview_note, tabs

@@ -1,4 +1,4 @@
-"""Paper: every result computed again, and three experiments to vary."""
+"""Paper: reproduced results, and three experiments to vary."""
 
 from functools import partial
 

@@ -533,12 +533,12 @@ def test_a_file_is_admitted_by_its_length_before_any_of_it_is_received(window, m
     ):
         answer = window.give(b"1,2", **headers)
         assert (answer.status, answer.received) == (status, 0), headers
-        assert answer.content.startswith('{"refused":"“x.csv” was not kept, since '.encode())
+        assert answer.content.startswith('{"refused":"“x.csv” was not stored, because '.encode())
         assert answer.content.count(b". ") == 0
-    assert b"a file may have 10.0 kB; use a smaller one." in window.give(b"x" * 10_001).content
+    assert b"the limit is 10.0 kB; use a smaller file." in window.give(b"x" * 10_001).content
     answer = window.give(b"x" * 9000, Content_Length="10")
     assert answer.status == 413
-    assert "longer than was announced" in answer.content.decode()
+    assert "longer than announced" in answer.content.decode()
     assert window.kept() == []
     assert MOST_FILES == 5000
     monkeypatch.setattr(arrivals, "MOST_FILES", 2)

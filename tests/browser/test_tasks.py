@@ -148,9 +148,7 @@ def test_many_images_and_a_folder_come_whole_and_too_large_a_file_is_refused(
         DROP.replace("new Uint8Array(bytes)", "new Uint8Array(bytes[0] << 20)"),
         [ANYWHERE, [["large.csv", [2]]]],
     )
-    page.get_by_text(re.compile("“large.csv”.* a file may have 1.0 MB")).first.wait_for(
-        timeout=WAIT
-    )
+    page.get_by_text(re.compile("“large.csv”.* the limit is 1.0 MB")).first.wait_for(timeout=WAIT)
 
 
 def mice() -> bytes:

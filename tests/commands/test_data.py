@@ -450,7 +450,7 @@ def test_a_notebook_gets_a_link_to_a_file_and_outside_of_jupyter_a_sentence(tmp_
     with pytest.raises(InputError, match="not a file"):
         appca.open_app(tmp_path / "other.npy")
     monkeypatch.delenv("JUPYTERHUB_SERVICE_PREFIX")
-    with pytest.raises(InputError, match="open them by `appca FILE`"):
+    with pytest.raises(InputError, match="elsewhere, use `appca FILE`"):
         appca.open_app("rows.npy")
 
 
@@ -513,7 +513,7 @@ REFUSED: list[tuple[str, str]] = [  # what the data or the disk do not allow: ex
     ("fit wnie", "the nearest is “wine”"),
     ("cook", "“cook” is not a file, a folder or"),
     ("fit empty.csv", "is empty"),
-    ("fit folder.csv", "holds no files; name one that holds images"),
+    ("fit folder.csv", "has no files; name one with images"),
     ("fit -", "is empty"),
     ("fit wine --option size=3", "has no options; got size"),
     ("project nothing.npz wine --out x.csv", "neither an .npz file from `fit`"),

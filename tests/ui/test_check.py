@@ -83,7 +83,7 @@ def test_a_grid_fills_survives_cancel_and_reload_and_its_answer_is_adopted(start
     assert jobs.cancelled == [job.id]
     n = len({(k, n) for k, n, *_ in lines[:24]} & {*config.cells})
     assert f", of {n} choices compared" in html(healthy(app))
-    assert f"The other {len(config.cells) - n}, which include larger" in html(app)
+    assert f"{len(config.cells) - n} other choices, some of them larger" in html(app)
     assert app.button(key=START).label.startswith("Go on")
     for line in lines[25:]:
         config.journal(home()).append(config.id, line)
@@ -158,7 +158,7 @@ def test_which_model_is_asked_answered_with_doubts_and_taken(start, jobs):
     assert "Use noise per feature and a scale per row" in page
     assert "+5.0 nats per row over the paper&#x27;s model" in page
     assert "Above all rivals: 2.0 nats over Mixture of PPCA, 4 of 2." in page
-    assert "Mixture of PPCA, 4 of 2 is doubtful: 12% of noise variances at their floor" in page
+    assert "Mixture of PPCA, 4 of 2 is unreliable: 12% of noise variances at their floor" in page
     assert len(find(app.selectbox, "Variant").options) == 8, "rivals cannot be used"
     chosen = healthy(app.button(key="models_use").click().run()).session_state["config"].parameters
     assert (chosen["noise"], chosen["row_scale"], chosen["n_active"]) == ("feature", "learned", 2)
@@ -290,7 +290,7 @@ def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
     page = html(healthy(app.run()))
     assert "UMAP keeps 95% of each row&#x27;s 15 nearest rows" in page
     assert "The panels 90%." in page
-    assert "33% more error than this fit, −16.0 nats per row held out" in told(app)
+    assert "33% more error than this fit, −16.0 nats per held-out row" in told(app)
     (shown,) = app.dataframe
     table = shown.value.set_index("Method")
     assert list(table["Numbers per row"]) == ["2 of 4", "2", "2", "4", "4"]
@@ -302,8 +302,8 @@ def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
     assert "Absolute error" not in table, "no method has it"
     assert compare.losses([*COMPARISON, line("ppca_k", 4, 4, mse=0.15)]) == [
         "<ppca_k> with 4 numbers per row: 50% less error than this fit.",
-        "<ppca_l> with 2 numbers per row: 33% more error than this fit, −16.0 nats per row held "
-        "out, not −14.0.",
+        "<ppca_l> with 2 numbers per row: 33% more error than this fit, −16.0 nats per held-out "
+        "row, not −14.0.",
     ]
 
 

@@ -85,7 +85,7 @@ def test_sharing_is_told_with_its_components_or_why_not():
         (PLANTED, 2, "Both use component 4"),
         (PLANTED[:, 1:4], 2, "A smaller L tells more"),
         (PLANTED[:, :2], 2, "Choose a smaller L"),
-        (ALIKE, 3, "little about its class"),
+        (ALIKE, 3, "reveal little of a class"),
     ):
         parameters = {"n_components": active.shape[1], "n_active": n_active}
         config = RunConfig("0" * 64, {}, "aPPCA", parameters)
@@ -146,7 +146,7 @@ def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(s
     many = [{"onset": j / 9, "duration": 0.0, "trial_type": f"{j}"} for j in range(999)]
     services.note(brain, events=many)
     page = html(healthy(app.run()))
-    assert "too many to be drawn" in page
+    assert "too many to draw" in page
     assert 'style="left:' not in page
 
 

@@ -206,7 +206,7 @@ def saved(monkeypatch) -> list:
 def test_the_run_s_own_rows_shuffled_get_the_run_s_own_numbers_in_files_of_all_kinds(page, saved):
     frame = wine_frame().sample(frac=1, axis=1, random_state=1).assign(extra=1.5)
     app = healthy(upload(page, csv_of(frame)))
-    said = "178 new rows; columns found by their names, in another order; not used: “extra”"
+    said = "178 new rows; columns matched by name, in another order; not used: “extra”"
     assert said in told(app)
     made, shown = saved[-1]
     table, run = made(), RunStore(home()).get(address(app)["run"])
@@ -235,7 +235,7 @@ def test_shifts_and_missing_cells_are_said_and_missing_columns_refused(page):
     frame["empty"] = np.nan  # a column the run does not know may be as it likes
     app = healthy(upload(app, csv_of(frame)))
     assert "178 new rows" in told(app)
-    assert "Q of a row with missing cells uses the cells it has" in told(app)
+    assert "For a row with missing cells, Q uses the other cells" in told(app)
     find(app.segmented_control, "Missing values").set_value("drop")
     assert "177 new rows" in told(healthy(app.run()))
 

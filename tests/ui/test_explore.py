@@ -717,7 +717,7 @@ def test_a_name_that_is_taken_is_said_to_be_replaced_and_a_refused_one_stays(zer
     click(app, "tray_invert")
     keep_as(app, " corner ")
     (said,) = [box.value.replace("\\", "") for box in app.info]
-    assert "“corner” is kept with 1,619 rows" in said
+    assert "“corner” is saved with 1,619 rows" in said
     assert "178 rows" in said
     app.text_input(key="named-new").input("  ")
     app.button(key="named-keep").click().run()

@@ -10,7 +10,7 @@ const worker = new Worker(URL.createObjectURL(new Blob([textOf('worker')])));
 const { values, look, ...digits } = JSON.parse(textOf('data'));
 
 const size = { k: 4, l: 2, latent: 'shared' };
-/** @type {any} */ let rows = { most: 4 }; // the part of scenes that no fit changes
+/** @type {any} */ let rows = { most: 4 }; // the part of a scene that does not depend on the fit
 /** @type {any} */ let next; // a scene that waits until the previous scene is drawn
 /** @type {Handle | undefined} */ let canvas;
 let [drawing, asked] = [false, 0];
@@ -85,7 +85,7 @@ worker.onmessage = (/** @type {MessageEvent} */ { data: message }) => {
     rows.fresh = false;
     draw();
   } else {
-    next = undefined; // of other rows
+    next = undefined; // it shows the previous rows
     rows = { ...message, fresh: true };
     Object.assign(size, message.size);
     const [title, footer] = document.querySelectorAll('h1, body > footer');

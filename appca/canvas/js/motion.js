@@ -38,7 +38,7 @@ export class Tweens {
     return this.running.size > 0;
   }
 
-  /** @param {number} now @param {string} [only] this one */
+  /** @param {number} now @param {string} [only] name of a single movement */
   tick(now, only) {
     for (const [name, { start, ms, step, done }] of [...this.running]) {
       if (only && name !== only) continue;
@@ -52,7 +52,7 @@ export class Tweens {
 
 /** @typedef {{rows: Uint32Array, xy: Float32Array}} Places rows and where they are on the page */
 
-const MOST_TRAVELLING = 70000; // points that move
+const MOST_TRAVELLING = 70000; // maximum number of points that move
 
 /** Return the first points of panels: rows, places on the page and, if they move, raw scores and panels. @param {Placed[]} placed @param {number} share of each panel's points */
 function pointsOf(placed, share, travelling = true) {
@@ -186,11 +186,11 @@ export function said(meta, from, to, t) {
   return `component ${number(turns)} turns into ${number(into)}, ${number(stays)} stays`;
 }
 
-const MOST_TURNING = 90000; // rows that move
+const MOST_TURNING = 90000; // maximum number of rows that move
 const IMAGES = 120;
 
 export class Tour {
-  /** @param {Stage} stage @param {View} view that has panel `a` opened @param {number} a @param {number} b */
+  /** @param {Stage} stage @param {View} view with panel `a` opened @param {number} a @param {number} b */
   constructor(stage, view, a, b) {
     this.view = view;
     this.t = 0;
@@ -267,7 +267,7 @@ export class Tour {
     const { array } = this.made;
     const { t } = this;
     const { x, y } = frameAt(this.a.axes, this.b.axes, t);
-    const fade = [1 - Math.max(0, t - 0.6) / 0.4, Math.min(1, t / 0.4)]; // of rows of each panel
+    const fade = [1 - Math.max(0, t - 0.6) / 0.4, Math.min(1, t / 0.4)]; // opacity of each panel's rows
     const source = { x, y, mode: 2, fade };
     const [base, counts] = [stage.panels - 1, [this.rows.length]];
     drawPoints(gpu, look, { ...source, array, base, firsts: [0], counts });
@@ -278,7 +278,7 @@ export class Tour {
       stage.stats.images += drawImages(gpu, sheets, images, look, px, theme.panel, source);
   }
 
-  /** Choose images of both panels that do not overlap at both ends and half way. @private @param {Stage} stage */
+  /** Choose images of both panels that overlap neither at the ends nor half way. @private @param {Stage} stage */
   chooseImages({ scene }) {
     /** @type {import('./gl/points.js').Picture[]} */ const wanted = [];
     /** @type {number[][]} */ const taken = [];
@@ -290,7 +290,7 @@ export class Tour {
         { axis: y, low: y0, wide: y1 - y0 },
       ];
     });
-    const second = this.members.indexOf(2); // rows of a come first, each panel in its room order
+    const second = this.members.indexOf(2); // rows of a come first; each panel's rows are in placement order
     for (let n = 0; n < Math.min(3000, this.rows.length) && taken.length < IMAGES; n += 1) {
       const i = n % 2 && second > 0 ? second + (n >> 1) : n >> 1;
       if (i >= this.rows.length) continue;
@@ -315,7 +315,7 @@ const REST = 900; // ms on each panel
 
 /** Start the tour of the largest panels, or stop it. @param {Stage} stage @param {Actions} actions @param {(on: boolean) => void} told */
 export function buildJourney(stage, actions, told) {
-  /** @type {Set<number> | null} panels it has been to, while it goes on */ let seen = null;
+  /** @type {Set<number> | null} visited panels; null without a tour */ let seen = null;
   let [at, timer] = [-1, 0]; // the panel that the tour has reached
   const stop = () => {
     if (!seen) return;

@@ -204,7 +204,7 @@ export function mount(element, input, callbacks = {}) {
     destroy: (keep = false) => {
       stage.gone = true;
       clearTimeout(stage.timer);
-      for (const slot of stage.sheets?.slots ?? []) slot.sheet = -1; // points in motion have no place
+      for (const slot of stage.sheets?.slots ?? []) slot.sheet = -1; // moving points have no fixed place
       cancelAnimationFrame(stage.request);
       sizes.disconnect();
       if (keep) stage.gpu.clear([stage.sheets, ...stage.layer.sheets]);
@@ -216,7 +216,7 @@ export function mount(element, input, callbacks = {}) {
   };
 }
 
-/** Mount the picture of a page by itself, in the theme of the browser. @param {Input} input @param {{follow: () => void}} head its controls */
+/** Mount the picture of a self-contained page in the browser's theme. @param {Input} input @param {{follow: () => void}} head its controls */
 export function mountAlone(input, head) {
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const { dataset } = document.documentElement;

@@ -4,7 +4,7 @@ import { mountAlone } from './mount.js';
 import { buildHead } from './parts/bar.js';
 import { mapped, ofBase64 } from './parts/dom.js';
 
-/** Return K and L of the shown fit, and the available values. @param {Fit[]} fits @param {number} shown place of a fit @returns {Sizes} */
+/** Return K and L of the shown fit, and the available values. @param {Fit[]} fits @param {number} shown index of a fit @returns {Sizes} */
 function sizesOf(fits, shown) {
   const distinct = (/** @type {0 | 1} */ i) =>
     [...new Set(fits.map(({ size }) => size[i] ?? 0))].sort((a, b) => a - b);
@@ -20,7 +20,7 @@ function placeOf(fits, { k, l }) {
   return fits.indexOf(fits.reduce((a, b) => (off(b) < off(a) ? b : a)));
 }
 
-/** @typedef {{size: [number, number | null], meta: number, buffers: Record<string, number>, components: string | null}} Fit its numbers are places among the packed texts */
+/** @typedef {{size: [number, number | null], meta: number, buffers: Record<string, number>, components: string | null}} Fit `meta`, `buffers` and `components` are indices of packed texts */
 /** @typedef {{packed: string[], fits: Fit[], sheets: string[], colouring: string}} Content */
 
 /** Unpack a buffer, whose bytes were grouped by rank for compression. @param {string} text @returns {Promise<ArrayBuffer>} */
@@ -63,7 +63,7 @@ async function open(content) {
   let moving = false;
   const move = async (/** @type {number} */ place) => {
     wanted = place;
-    if (moving) return; // the fits between are skipped
+    if (moving) return; // skips the fits in between
     moving = true;
     while (shown !== wanted) {
       shown = wanted;

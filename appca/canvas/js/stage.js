@@ -24,8 +24,8 @@ import { Scene } from './scene/scene.js';
 import { Pictures } from './text/headers.js';
 import { rgb, THEMES } from './theme.js';
 
-const DIRECT = 20000; // maximum number of points redrawn in every frame; with more, a layer is moved
-const FEW = 60000; // the same if the layer would be scaled
+const DIRECT = 20000; // maximum number of points redrawn in every frame; with more, the cached layer is moved
+const FEW = 60000; // the same limit if the layer would be scaled
 const ONCE = 100000; // maximum number of a layer's points drawn at once
 const SAMPLE = 0.03; // points per pixel drawn at once after a change of colours or selection; the others follow
 const PART = 'sample ';
@@ -86,7 +86,7 @@ function prepareLayer(stage, look) {
   const { gpu, layer, placed, rows, views, tour } = stage;
   const total = pointsIn(placed);
   if (total * look.dpr <= DIRECT || stage.morph) {
-    layer.building = ''; // its panels are not shown any more
+    layer.building = ''; // its panels are no longer shown
     return '';
   }
   const places = views.map(({ layout, rect, opened }) =>
@@ -178,7 +178,7 @@ function drawAllImages(stage, look) {
   }
 }
 
-/** @type {WeakMap<Layout, number>} different rows of a layout */ const counted = new WeakMap();
+/** @type {WeakMap<Layout, number>} number of distinct rows */ const counted = new WeakMap();
 
 /** @param {Layout} layout @param {number} all */
 function different(layout, all) {
@@ -241,14 +241,14 @@ export class Stage {
     this.active = 0; // the view that the user last touched
     this.request = 0;
     this.dirty = true;
-    /** @type {(() => boolean) | null} one more step of the layer; true when it stands */
+    /** @type {(() => boolean) | null} draw the next part of the layer; true when it is complete */
     this.building = null;
     this.timer = 0;
     this.budget = 30000; // points drawn while moving, adapted
     this.stats = { renders: 0, images: 0, ms: 0, last: 0, whole: true };
     /** @type {((stage: Stage) => void)[]} drawn over the points in every frame */
     this.overlays = [];
-    /** @type {((stage: Stage) => void)[]} called when the picture stands still */
+    /** @type {((stage: Stage) => void)[]} called when the picture is at rest */
     this.settled = [];
     this.width = 0;
     this.height = 0;
@@ -367,18 +367,18 @@ export class Stage {
       if (this.tweens.moving) this.moved();
       else if (this.building) this.ask();
     };
-    // a slow frame is drawn after the browser's, which would wait until the drawing is finished
+    // draw a slow frame after the browser's own frame, which would otherwise wait for it
     this.request = requestAnimationFrame((now) => (this.slow ? setTimeout(go, 0, now) : go(now)));
   }
 
-  /** @param {boolean} [over] whether what lies over the points is drawn, too */
+  /** @param {boolean} [over] whether to draw the text and marks, too */
   draw(over = true) {
     if (this.gone || !this.views.length || this.gpu.gl.isContextLost()) return;
     const start = performance.now();
     this.dirty = false;
     this.building = null;
     const { width, height, dpr, only, theme } = this;
-    const selecting = this.rows.selected > 1; // a row has its ring
+    const selecting = this.rows.selected > 1; // a single row is marked by a ring
     drawFrame(this, { width, height, dpr, only, selecting, grey: theme.grey });
     if (over) this.drawOver();
     this.stats.ms = performance.now() - start;

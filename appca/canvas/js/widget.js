@@ -14,7 +14,7 @@ let asked = 0; // questions so far
 /** @param {{model: Model, el: HTMLElement}} given */
 async function render({ model, el }) {
   const style = `height: ${model.get('_height')}px`;
-  const box = element('div', 'appca-widget', { style, 'data-lm-suppress-shortcuts': true }); // JupyterLab's keys
+  const box = element('div', 'appca-widget', { style, 'data-lm-suppress-shortcuts': true }); // keeps keys from JupyterLab
   const picture = element('div', 'appca-picture-box');
   el.append(box);
   let byHand = false; // the user made the model's selection here

@@ -1,12 +1,12 @@
 // @ts-check
 import { typeOver } from '../../canvas/js/parts/bar.js';
 
-/** Buttons within HTML that Streamlit has drawn: an element with `data-act` sends it, and its `data-value`, when pressed. One with `data-name` becomes a field for another name first. A list sends the place of what was chosen. */
+/** Buttons within HTML drawn by Streamlit: a pressed element with `data-act` sends its `data-act` and `data-value`. An element with `data-name` first becomes a field for a new name. A list sends the index of the chosen option. */
 /** @typedef {{act: string, value: string, text: string}} Act */
 
 /** @type {WeakMap<Element, () => void>} */ const listening = new WeakMap();
 /** @type {WeakSet<Element>} */ const sent = new WeakSet();
-const LONGEST = 40; // letters of a name
+const LONGEST = 40; // maximum number of letters of a name
 
 /** @param {{data: {of: string}, parentElement: Element, setTriggerValue: (name: string, act: Act) => void}} call */
 export default function follow({ data, parentElement, setTriggerValue }) {

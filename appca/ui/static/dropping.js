@@ -1,7 +1,7 @@
 /** Upload files that are dropped on the window or chosen, one by one, and then notify the page. */
 
-const AT_ONCE = 4; // files on the way
-const OPENER = '[class*="st-key-upload-"]'; // the uploader of what is to be opened; others take their files themselves
+const AT_ONCE = 4; // number of simultaneous uploads
+const OPENER = '[class*="st-key-upload-"]'; // the uploader on the page Data; other uploaders handle their own files
 const instances = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -13,7 +13,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
 }
 
-/** Listen before the page does: Streamlit's uploader sends all files at once, and silently loses some if there are many. */
+/** Handle events before the page does, because Streamlit's uploader sends all files at once and silently loses some if there are many. */
 function listen(parent) {
   const place = parent.querySelector('.ca-drop');
   const instance = { data: null, tell: () => {}, busy: false };
@@ -35,7 +35,7 @@ function listen(parent) {
   const leave = (event) => {
     if (!event.relatedTarget && !instance.busy) say('', '');
   };
-  /** What Streamlit's uploader takes: it would say of a file that is too large only a number. @param {Event} event @param {FileList} files */
+  /** Refuse large files before Streamlit's uploader does, whose message is unclear. @param {Event} event @param {FileList} files */
   const keepSmall = (event, files) => {
     try {
       checkSizes(files, instance.data);
@@ -100,7 +100,7 @@ async function filesOf(entry, path = '') {
   const name = path + entry.name;
   if (entry.isFile) return [{ name, file: await answerOf((...ends) => entry.file(...ends)) }];
   const reader = entry.createReader();
-  const more = () => answerOf((...ends) => reader.readEntries(...ends)); // a hundred at a time
+  const more = () => answerOf((...ends) => reader.readEntries(...ends)); // returns at most a hundred entries
   const files = [];
   for (let some = await more(); some.length; some = await more()) {
     const seen = some.filter((child) => !child.name.startsWith('.') || /\.zarr(\/|$)/.test(name));
@@ -115,16 +115,16 @@ function checkSizes(files, { largest }) {
   if (!large) return;
   const mb = (/** @type {number} */ bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
   throw new Error(
-    `“${large.name}” has ${mb(large.size)}, and a file may have ${mb(largest)}; use a smaller one.`,
+    `“${large.name}” has ${mb(large.size)}; the limit is ${mb(largest)}, so use a smaller file.`,
   );
 }
 
-/** Send the files, and return the name under which they wait. */
+/** Upload the files; return the name of the drop. */
 async function send(files, { at, key, digits, most, largest }) {
-  if (!files.length) throw new Error('There is no file in what was dropped; drop at least one.');
+  if (!files.length) throw new Error('The drop contains no file; drop at least one file.');
   if (files.length > most)
     throw new Error(
-      `${files.length} files were dropped, more than the ${most} of a drop; give one zip of them.`,
+      `${files.length} files were dropped, and the limit is ${most}; drop a ZIP file of them.`,
     );
   const sizes = files.map(({ name, file: { size } }) => ({ name, size }));
   checkSizes(sizes, { largest });

@@ -1,14 +1,14 @@
 /**
- * What the frame asks of the browser itself: keys for undo and redo, a Back that undoes, and the drawer of a narrow window.
- * Streamlit adds an entry to the browser's history with every change of the address. Here only
- * another page, tab or step is one; all else takes the place of the present entry.
+ * Functions of the frame that need the browser: keys for undo and redo, a Back button that undoes,
+ * and the drawer of a narrow window. Streamlit adds an entry to the browser's history with every
+ * change of the address; here only another page, tab or step adds one.
  */
 const TYPED =
   'input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true]';
-const DRAWN = 3000; // milliseconds until the first page has been drawn, if it has not many rows
+const DRAWN = 3000; // ms in which a first page without many rows is drawn
 const BUSY = '[data-test-script-state=running], .appca-canvas-box:not([data-settled=yes])';
 
-const ROOM = 1000; // pixels of the window from which on the drawer is always open
+const ROOM = 1000; // minimum width of the window in px for a permanently open drawer
 
 function isAnotherPlace(url) {
   const [from, to] = [new URL(location.href), new URL(url ?? '', location.href)];
@@ -44,10 +44,10 @@ function remember() {
   document.cookie = `appca_last=${encodeURIComponent(kept)}; path=${window.appcaBase}; max-age=31536000; SameSite=Strict`;
 }
 
-/** Run the code of widgets, charts (4.7 MB) and tables when the page has been drawn and nothing moves: the first page with one waits for it else. */
+/** Load the code of widgets, charts (4.7 MB) and tables in advance, once the page is drawn and nothing moves. */
 function loadAhead(modules) {
   const script = document.querySelector('script[type=module][src*="static/js/"]');
-  const idle = () => new Promise((now) => (window.requestIdleCallback ?? setTimeout)(now)); // Safari has none
+  const idle = () => new Promise((now) => (window.requestIdleCallback ?? setTimeout)(now)); // Safari lacks requestIdleCallback
   const load = async () => {
     if (document.querySelector(BUSY)) return setTimeout(load, DRAWN);
     for (const name of script ? modules : []) {
@@ -76,14 +76,14 @@ function onKey(event) {
   tell(key === 'y' || event.shiftKey ? 'redo' : 'undo', true);
 }
 
-/** Streamlit calls this again after each change of the theme, without ending the earlier call's listeners. */
+/** Start once: Streamlit calls this again after each change of the theme, without removing the earlier listeners. */
 export default function frame({ data, setTriggerValue }) {
   const isFirst = !tell;
   tell = setTriggerValue;
   if (!isFirst) return;
   watchHistory();
-  window.appcaBase = data?.base || '/'; // below it are all pages of this server
-  if (data?.picture) import(`${data.base}/canvas/${data.picture}`).catch(() => {}); // while it is computed
+  window.appcaBase = data?.base || '/'; // base path of all pages of this server
+  if (data?.picture) import(`${data.base}/canvas/${data.picture}`).catch(() => {}); // loads while the server computes the page
   loadAhead(data?.ahead ?? []);
   window.addEventListener('keydown', onKey);
   document.addEventListener('click', press, { capture: true });

@@ -7,7 +7,7 @@ import { isDark } from '../../canvas/js/theme.js';
 
 /**   @typedef {{key: string}} Holder  */
 
-/** Fetch what a scene is made of when it is first needed, and some of its buffers, with the components' pictures, together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} names @returns {Promise<Input>} */
+/** Return a scene whose parts are fetched when first needed; fetch the components' pictures and the named buffers now, in parallel with the header. @param {Address} scene @param {Holder} holder @param {string[]} names @returns {Promise<Input>} */
 async function inputOf(scene, holder, names) {
   const get = (/** @type {string} */ name) => fetched(`${scene.at}${name}`, holder);
   const buffer = async (/** @type {string[]} */ shards) => {
@@ -18,7 +18,7 @@ async function inputOf(scene, holder, names) {
   /** @template T @param {boolean} now @param {() => Promise<T>} ask */
   const once = (now, ask) => {
     let answer = now ? ask() : null;
-    answer?.catch(() => {}); // whoever takes it is told
+    answer?.catch(() => {}); // the caller that takes the answer handles the error
     return () => {
       const taken = answer ?? ask();
       answer = null;
@@ -26,7 +26,7 @@ async function inputOf(scene, holder, names) {
     };
   };
   const { components: file, sheets } = scene;
-  const header = get(scene.meta); // first, as a browser fetches only six files at a time
+  const header = get(scene.meta); // first, because a browser fetches only six files at a time
   const buffers = mapped(scene.buffers, (shards, name) =>
     once(names.includes(name), () => buffer(shards)),
   );
@@ -35,7 +35,7 @@ async function inputOf(scene, holder, names) {
   return { meta, buffers, sheets: { tile: (number) => picture(sheets[number]), components } };
 }
 
-/** The server does not have the content, or not for this session. */
+/** The server does not have the content, or denies it to this session. */
 class Gone extends Error {}
 
 /** @param {string} address @param {Holder} holder @param {RequestInit} [how] */
@@ -45,7 +45,7 @@ async function fetched(address, holder, how = {}) {
   return answer;
 }
 
-/** What is asked of rows, @param {Host} host @param {'texts' | 'scores'} what @param {number[]} rows */
+/** Ask the server about rows. @param {Host} host @param {'texts' | 'scores'} what @param {number[]} rows */
 const asked = (host, what, rows) =>
   fetched(`${host.address?.at}${host.address?.questions}/${what}`, host, {
     method: 'POST',
@@ -62,7 +62,7 @@ async function describe(host, rows) {
 }
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
-/** @typedef {{scene: Address, options: Options, height: string | null, selected: string | null, seen: [string, number] | null, holds: boolean}} Message `holds`: whether a click holds a row */
+/** @typedef {{scene: Address, options: Options, height: string | null, selected: string | null, seen: [string, number] | null, holds: boolean}} Message `holds`: whether a click focuses a row */
 /** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, flat: boolean, lost: number, handle: Handle | null, key: string, address: Address | null, last: Message | null, shown: string, taken?: string | null, layouts?: string, told: Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
 
 /** Return the element that contains the canvas. @param {Host} host */
@@ -70,7 +70,7 @@ const boxOf = ({ parent }) =>
   /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
 
 /** @type {WeakMap<Element, Host>} */ const hosts = new WeakMap();
-const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
+const MOST_LOST = 3; // maximum number of consecutive requests for a scene that the server no longer has
 
 const BUSY = '[data-test-script-state]:not([data-test-script-state="notRunning"])';
 
@@ -143,14 +143,14 @@ async function catchUp(host) {
     }
   } catch (error) {
     if (!(error instanceof Gone)) {
-      const said = error instanceof Error ? error.message : String(error); // such as that there is no WebGL 2
+      const said = error instanceof Error ? error.message : String(error); // for example, WebGL 2 is missing
       boxOf(host).replaceChildren(element('p', '', { style: 'padding: 8px 24px' }, said));
       boxOf(host).classList.remove('appca-blank', 'appca-explorer');
-      host.flat = !host.handle; // the page draws the panels without it
+      host.flat = !host.handle; // the page then draws the panels without WebGL
       if (host.flat) host.send('flat', host.stamp.mount);
       throw error;
     }
-    host.lost += 1; // a rerun offers it again
+    host.lost += 1; // a rerun publishes the scene again
     if (host.lost <= MOST_LOST)
       host.send('lost', `${host.stamp.mount} ${host.lost} ${error.message}`);
   } finally {
@@ -178,7 +178,7 @@ async function follow(host, data) {
   const told = { ...unsaid, ...data.options, theme };
   const options = { ...told };
   for (const name of /** @type {const} */ (['colouring', 'beside']))
-    if (host.handle && told[name] === host.told?.[name]) delete options[name]; // a hand may have chosen another since
+    if (host.handle && told[name] === host.told?.[name]) delete options[name]; // the user may have chosen another value since
   host.layouts = [told.layout, told.beside].filter(Boolean).join('+');
   Object.assign(host, { key: scene.key, address: scene });
   if (host.handle && host.shown === scene.meta) {
@@ -201,7 +201,7 @@ async function remount(host, input) {
   host.handle?.destroy();
   host.taken = undefined;
   const tell = (/** @type {string} */ name, /** @type {object} */ what) => {
-    host.acts += 1; // not the number of a selection, whose answer would be awaited
+    host.acts += 1; // not `stamp.number`, because the host would wait for an answer to a selection
     host.send(name, { ...host.stamp, number: host.acts, ...what });
   };
   const onAct = (/** @type {string} */ kind, /** @type {string} */ name) => tell(kind, { name });
@@ -216,7 +216,7 @@ async function remount(host, input) {
     ...(host.last?.holds && {
       onPoint: (/** @type {number} */ row) => {
         tell('point', { row });
-        if (row >= 0) document.body.dataset.drawer = 'open'; // where it is shut, in a narrow window
+        if (row >= 0) document.body.dataset.drawer = 'open'; // in a narrow window, the drawer may be closed
       },
     }),
     project: async (rows) =>
@@ -235,7 +235,7 @@ async function remount(host, input) {
   await host.handle.ready;
 }
 
-/** What the page can do beside the picture: its links, and undo and redo where they are possible. @returns {Act[]} */
+/** Return the page's actions for the palette: links, and undo and redo if possible. @returns {Act[]} */
 function acts() {
   const links = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('nav li a'));
   return [
@@ -248,7 +248,7 @@ function acts() {
   ];
 }
 
-/** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host `taken`: the selection that the page has told last, until a hand makes another @param {Message} data */
+/** Show the page's selection, unless the user has made a newer selection here. @param {Host} host `taken` is the page's last selection, undefined after the user's own @param {Message} data */
 function take(host, { selected, seen }) {
   const { stamp, handle } = host;
   const isSeen = seen && seen[0] === stamp.mount && seen[1] >= stamp.number;

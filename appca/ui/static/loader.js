@@ -1,6 +1,6 @@
 /** A small script that Streamlit sends with every change; it loads the host script only once. */
 
-const SCRIPT = 'NAME'; // below the address of scenes
+const SCRIPT = 'NAME'; // path below the address of scenes
 
 /** @type {Function | null} */ let show = null;
 /** @type {Promise<void> | null} */ let loading = null;

@@ -1,14 +1,14 @@
 // @ts-check
 /**
- * Steering: scores under the hand, and the row they stand for, rebuilt in the browser at each move.
+ * Steering: scores that the user adjusts, and the row rebuilt from them in the browser.
  * @typedef {{number: number, name: string, picture: string | null, reach: number}} Part a component
  * @typedef {{name: string, low: number, high: number}} Column
  * @typedef {{width: number, height: number, channels: number, low: number, factor: number, ink: boolean}} Picture
  * @typedef {object} Message
- * @property {string} id of the fit and of where to start
+ * @property {string} id of the fit and the initial scores
  * @property {Part[]} parts @property {string} average float32 @property {string} patterns float32, K x m
  * @property {Picture | null} image @property {Column[]} columns
- * @property {number[]} start @property {string} from @property {string | null} given the row's own picture @property {[number, number]} pair
+ * @property {number[]} start @property {string} from name of the initial row @property {string | null} given picture of the original row @property {[number, number]} pair
  * @property {{scores: string, colours: string[], codes: string, count: number}} cloud
  * @typedef {{z: number[], pair: [number, number]}} Hand scores, and the components of the panel
  */
@@ -20,9 +20,9 @@ import { THEMES, isDark } from '../../canvas/js/theme.js';
 
 /** @type {WeakMap<Element, {id: string, dark: boolean, hand: Hand}>} */ const shown =
   new WeakMap();
-const PAD = 300; // CSS pixels of the panel's side
-const EDGE = 1.06; // of a reach: so far the panel goes, so that no point is cut
-const NEAR = 0.005; // of a reach: so near to zero a slider stands at it
+const PAD = 300; // side of the panel in CSS pixels
+const EDGE = 1.06; // extent of the panel relative to the reach, so that no point is clipped
+const NEAR = 0.005; // distance from zero, relative to the reach, at which a slider snaps to zero
 
 /** @param {{data: Message, parentElement: HTMLElement}} call */
 export default function show({ data, parentElement }) {
@@ -38,7 +38,7 @@ export default function show({ data, parentElement }) {
 
 /** @param {Part} part */
 const named = (part) => (part.name ? `${part.number} · ${part.name}` : `component ${part.number}`);
-/** Three digits, with the sign that print uses. @param {number} value */
+/** Format a number with three digits and a typographic minus. @param {number} value */
 const rounded = (value) => String(Number(value.toPrecision(3))).replace('-', '−');
 /** @param {string} text base64 of little-endian float32 */
 const floats = (text) => new Float32Array(ofBase64(text).buffer);
@@ -66,7 +66,7 @@ function build(root, data, hand, dark) {
     });
     return element('label', '', {}, word, select);
   });
-  const plane = element('canvas', 'ca-steer-plane', { 'aria-hidden': 'true' }); // the sliders say and do the same
+  const plane = element('canvas', 'ca-steer-plane', { 'aria-hidden': 'true' }); // the sliders are the accessible alternative
   const drag = (/** @type {PointerEvent} */ event) => {
     if (event.type === 'pointerdown') plane.setPointerCapture(event.pointerId);
     if (!event.buttons) return;
@@ -81,7 +81,7 @@ function build(root, data, hand, dark) {
   };
   for (const kind of /** @type {const} */ (['pointerdown', 'pointermove']))
     plane.addEventListener(kind, drag);
-  const about = { role: 'img', 'aria-label': 'the row that these scores stand for' };
+  const about = { role: 'img', 'aria-label': 'the row rebuilt from these scores' };
   const picture = image && element('canvas', 'ca-steer-image', about);
   const bars = columns.map(({ name }) => {
     const [filled, mark] = [element('i', 'ca-steer-fill'), element('u', 'ca-steer-average')];
@@ -153,10 +153,10 @@ function build(root, data, hand, dark) {
     root.dataset.z = JSON.stringify(hand.z);
   }
 
-  /** The panel: the axes with their numbers, rows that use both components, and the point under the hand. */
+  /** Draw the panel: axes with numbers, the rows that use both components, and the adjustable point. */
   function drawPlane() {
     const ratio = window.devicePixelRatio || 1;
-    plane.width = plane.height = Math.round(PAD * ratio); // which clears it
+    plane.width = plane.height = Math.round(PAD * ratio); // also clears the canvas
     const pen = plane.getContext('2d');
     if (!pen) return;
     const [a, b] = hand.pair;
@@ -202,7 +202,7 @@ function paint(canvas, values, { width, height, channels, low, factor }, flip) {
   for (let p = 0; p < width * height; p += 1) {
     for (let c = 0; c < 3; c += 1) {
       const level = (values[p * channels + (channels === 3 ? c : 0)] - low) * factor;
-      drawn.data[4 * p + c] = flip ? 255 - level : level; // both ends are clamped by the array
+      drawn.data[4 * p + c] = flip ? 255 - level : level; // the array clamps values to 0..255
     }
     drawn.data[4 * p + 3] = 255;
   }

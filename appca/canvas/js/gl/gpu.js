@@ -8,7 +8,7 @@ import { paletteBytes } from '../theme.js';
 /** Number of floats in a uniform of this type; other types are integers. @type {Record<number, number>} */
 const FLOATS = { 0x1406: 1, 0x8b50: 2, 0x8b51: 3, 0x8b52: 4 };
 
-/** @param {GL} gl @param {string[]} sources of its vertex and fragment shader */
+/** @param {GL} gl @param {string[]} sources vertex and fragment shader */
 function program(gl, sources) {
   const made = gl.createProgram();
   sources.forEach((source, i) => {
@@ -55,7 +55,7 @@ export function bind(gl, unit, kind, made) {
   gl.bindTexture(kind, made);
 }
 
-/** @typedef {Record<number, [Int16Array | Float32Array | Uint16Array | Uint32Array, number]>} Attributes by location, numbers and how many of them a vertex has */
+/** @typedef {Record<number, [Int16Array | Float32Array | Uint16Array | Uint32Array, number]>} Attributes by location: an array, and its number of values per vertex */
 
 /** Create a vertex array; unsigned numbers remain integers in the shader. @param {GL} gl @param {Attributes} attributes @param {number} [divisor] */
 export function vertices(gl, attributes, divisor = 0) {
@@ -128,14 +128,14 @@ void main() {
   `
 flat in vec4 vColour; flat in vec3 vShape; out vec4 o;
 float dash(vec2 q) { float s = q.y / length(q), t = s * s; return s * (5. + t * (16. * t - 20.)); } // the sine of five times the angle
-float reach(vec2 q) { // from the middle, as far as the shape goes in that direction
+float reach(vec2 q) { // distance from the middle to the edge of the shape in that direction
   vec2 k = abs(q);
   return vShape.z < .5 ? length(q) : vShape.z < 1.5 ? .8 * (k.x + k.y) : vShape.z < 2.5 ? 1.15 * max(k.x, k.y)
     : vShape.z < 3.5 ? max(2.8 * min(k.x, k.y), max(k.x, k.y)) : 1.2 * max(q.y, .87 * k.x - .5 * q.y);
 }
 void main() {
   float a = vColour.a; vec2 q = (gl_PointCoord - .5) * vShape.x;
-  if (vShape.x <= 2.) a *= mix(1., .64, smoothstep(1.5, 2., vShape.x)); // as much ink as the disc that follows
+  if (vShape.x <= 2.) a *= mix(1., .64, smoothstep(1.5, 2., vShape.x)); // as much ink as the discs of larger points
   else {
     float d = reach(q), r = vShape.x * .5 - mix(.2, .5, smoothstep(2., 4., vShape.x));
     a *= 1. - smoothstep(r - .5, r + .5, d);
@@ -177,7 +177,7 @@ const GROUNDS = [
 layout(location=0) in vec4 aCard; layout(location=1) in vec4 aPlot; layout(location=2) in vec4 aLook; layout(location=3) in vec4 aInner;
 uniform vec2 uView; flat out vec4 vCard, vPlot, vLook;
 const int CORNERS[6] = int[](0, 1, 2, 2, 1, 3);
-void main() { // the border around the inner part: above, below, left, right; and the axes through it
+void main() { // border rectangles: above, below, left and right of the inner part; then the two axes
   vec2 a = aCard.xy, b = a + aCard.zw, c = aInner.xy, d = aInner.zw, from = clamp(aLook.xy - 1., c, d), to = clamp(aLook.xy + 1., c, d);
   vec4 quads[6] = vec4[](vec4(a, b.x, c.y), vec4(a.x, d.y, b), vec4(a.x, c.y, c.x, d.y), vec4(d.x, c.y, b.x, d.y), vec4(from.x, c.y, to.x, d.y), vec4(c.x, from.y, d.x, to.y));
   vec4 quad = quads[gl_VertexID / 6]; int k = CORNERS[gl_VertexID % 6];
@@ -200,12 +200,12 @@ void main() { // vLook: zero's x and y, focus, strength
 const BLIT = [
   `
 layout(location=0) in vec4 aCard; uniform vec4 uTo; uniform vec2 uView;
-void main() { // a card with the rims of points that stand at its edges
+void main() { // a card, including points that extend over its edges
   float rim = min(3., .02 * aCard.z); vec2 p = mix(aCard.xy - rim, aCard.xy + aCard.zw + rim, vec2(gl_VertexID & 1, gl_VertexID >> 1));
   p = clamp(p, uTo.xy, uTo.xy + uTo.zw); gl_Position = vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2., 0., 1.);
 }`,
   `
-uniform sampler2D uLayer; uniform vec4 uCarry; uniform float uStrength; out vec4 o; // by the pixel, which is exact at rest
+uniform sampler2D uLayer; uniform vec4 uCarry; uniform float uStrength; out vec4 o; // samples at pixel coordinates, which is exact at rest
 void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uStrength; }`,
 ];
 
@@ -257,19 +257,19 @@ export class Gpu {
     this.seen = { codes: rows.codesChanged, flags: rows.flagsChanged, palette: key };
   }
 
-  /** @private @param {WebGLTexture} into @param {Uint8Array | Uint16Array} values one a row */
+  /** @private @param {WebGLTexture} into @param {Uint8Array | Uint16Array} values one per row */
   fill(into, values) {
     const { gl } = this;
     const wide = values instanceof Uint16Array;
     const height = Math.max(1, Math.ceil(values.length / WIDTH));
-    const lines = new (wide ? Uint16Array : Uint8Array)(WIDTH * height); // only whole lines can be uploaded
+    const lines = new (wide ? Uint16Array : Uint8Array)(WIDTH * height); // uploads need complete lines
     lines.set(values);
     const [format, type] = wide ? [gl.R16UI, gl.UNSIGNED_SHORT] : [gl.R8UI, gl.UNSIGNED_BYTE];
     gl.bindTexture(gl.TEXTURE_2D, into);
     gl.texImage2D(gl.TEXTURE_2D, 0, format, WIDTH, height, 0, gl.RED_INTEGER, type, lines);
   }
 
-  /** @param {Float32Array} texels three a panel */
+  /** @param {Float32Array} texels three per panel */
   setTable(texels) {
     const { gl } = this;
     const { TEXTURE_2D: kind, RGBA32F, RGBA, FLOAT } = gl;
@@ -299,7 +299,7 @@ export class Gpu {
       }
   }
 
-  /** Delete a picture, but keep the programs, which take long to compile. @param {({texture: WebGLTexture} | null)[]} made for it */
+  /** Delete a picture, but keep the programs, which take long to compile. @param {({texture: WebGLTexture} | null)[]} made textures of the picture */
   clear(made) {
     for (const old of made) this.gl.deleteTexture(old?.texture ?? null);
     this.prune(new Set());

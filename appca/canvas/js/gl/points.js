@@ -6,8 +6,8 @@ import { HIDDEN } from '../scene/rows.js';
 import { rgb } from '../theme.js';
 import { bind, texture, vertices } from './gpu.js';
 
-/** @typedef {{x?: number[], y?: number[], mode?: number, t?: number, fade?: number[]}} Source how raw numbers become places */
-/** @typedef {Source & {array: WebGLVertexArrayObject, base: number, firsts: number[], counts: number[], passes?: number[]}} Draw points of one layout, whose panels begin at `base` of the table */
+/** @typedef {{x?: number[], y?: number[], mode?: number, t?: number, fade?: number[]}} Source conversion of raw numbers to places */
+/** @typedef {Source & {array: WebGLVertexArrayObject, base: number, firsts: number[], counts: number[], passes?: number[]}} Draw points of one layout; its first panel is entry `base` of the panel table */
 
 /** Set the common uniforms of points and images, and `more`. @param {Gpu} gpu @param {import('./gpu.js').Program} program @param {Look} look @param {Source} source @param {Record<string, number | number[]>} more */
 function prepare(gpu, program, look, { x, y, mode = 0, t = 1, fade = [1, 1] }, more) {
@@ -76,7 +76,7 @@ export function drawsOf(gpu, look, placed, budget) {
   );
 }
 
-/** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart?: boolean}} Ground `apart`: no other card lies over it */
+/** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart?: boolean}} Ground `apart`: no other card covers it */
 
 /** Return the background of a panel. @param {Placed} spot @returns {Ground} */
 export function groundOf(spot) {
@@ -85,7 +85,7 @@ export function groundOf(spot) {
   return { card, plot, zero: bare ? [-9, -9] : pointToPage(spot, 0, 0), focus: false, strength };
 }
 
-/** Shade edges and axes; clear the area between to its colour, which is the fastest way to fill. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
+/** Shade edges and axes; fill the area between them by clearing, which is fastest. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
 export function drawGrounds(gpu, grounds, theme, look, view) {
   const { gl, grounds: program } = gpu;
   const { width, height, dpr } = look;
@@ -121,7 +121,7 @@ export function drawGrounds(gpu, grounds, theme, look, view) {
 
 /** Return the corners, in whole pixels, of a card without its edge and rounded corners; empty if it is not opaque. @param {Ground} ground @param {number} dpr */
 function betweenEdges({ card: { x, y, w, h }, strength, apart }, dpr) {
-  const rim = apart && strength === 1 ? 4 + 0.3 * Math.min(12, 0.02 * w) : Infinity; // the shader has the radius
+  const rim = apart && strength === 1 ? 4 + 0.3 * Math.min(12, 0.02 * w) : Infinity; // same radius as in the shader
   const whole = (/** @type {number} */ at) => Math.round(at * dpr) / dpr;
   const [left, top] = [whole(x + Math.min(rim, w / 2)), whole(y + Math.min(rim, h / 2))];
   return [left, top, Math.max(left, whole(x + w - rim)), Math.max(top, whole(y + h - rim))];
@@ -135,16 +135,16 @@ export class Layer {
   /** @param {Gpu} gpu */
   constructor(gpu) {
     this.gpu = gpu;
-    /** @type {(Sheet | null)[]} the one shown, the one that is built */ this.sheets = [null, null];
+    /** @type {(Sheet | null)[]} sheet on screen, sheet in progress */ this.sheets = [null, null];
     this.key = ''; // key of the current picture
     this.building = '';
     /** @type {Draw[]} */ this.queue = [];
-    /** @type {Camera[]} cameras the picture was drawn from, one a view */ this.cameras = [];
+    /** @type {Camera[]} one per view, from which the picture was drawn */ this.cameras = [];
     /** @type {Camera[]} */ this.next = [];
-    this.chunk = 80000; // points at a time, adapted to how long they take
-    /** @type {{sync: WebGLSync, sent: number}[]} of the chunks on their way: the card has the next when one is through */
+    this.chunk = 80000; // number of points per chunk, adapted to their drawing time
+    /** @type {{sync: WebGLSync, sent: number}[]} of unfinished chunks: while one is drawn, the next is queued */
     this.fences = [];
-    this.through = 0; // time of the last chunk
+    this.through = 0; // time at which the last chunk was finished
   }
 
   /** Draw into the sheet under construction. @private @param {() => void} draw */
@@ -171,7 +171,7 @@ export class Layer {
     [this.building, this.queue, this.next] = [key, draws, cameras];
   }
 
-  /** Draw a new picture of few points at once, over the previous one where both show the same places. @param {string} key @param {Draw[]} draws @param {Look} look @param {Camera[]} cameras @param {Placed[]} same panels */
+  /** Draw a new picture of few points at once; where both show the same places, draw it over the previous picture. @param {string} key @param {Draw[]} draws @param {Look} look @param {Camera[]} cameras @param {Placed[]} same panels that both pictures show */
   quick(key, draws, look, cameras, same) {
     this.begin(key, draws, cameras);
     const page = box(0, 0, look.width, look.height);
@@ -235,14 +235,14 @@ export class Layer {
     return true;
   }
 
-  /** Show the panels' parts of the picture: one rectangle of the page is drawn into another. @param {Placed[]} placed @param {Look} look @param {Rect} to @param {Rect} from @param {number} strength */
+  /** Draw the panels' parts of the picture from one rectangle of the page into another. @param {Placed[]} placed @param {Look} look @param {Rect} to @param {Rect} from @param {number} strength */
   show(placed, { width, height }, to, from, strength = 1) {
     const { gl, blit } = this.gpu;
     if (!this.sheets[0]) return;
     const cards = placed.flatMap(({ card: { x, y, w, h } }) => [x, y, w, h]);
     const made = vertices(gl, { 0: [Float32Array.from(cards), 4] }, 1);
     bind(gl, 0, gl.TEXTURE_2D, this.sheets[0].texture);
-    const filter = to.w === from.w ? gl.NEAREST : gl.LINEAR; // unscaled, pixels fall on pixels
+    const filter = to.w === from.w ? gl.NEAREST : gl.LINEAR; // an unscaled copy needs no interpolation
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, filter);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, filter);
     const [kx, ky] = [from.w / to.w, from.h / to.h];
@@ -312,7 +312,7 @@ export class Sheets {
     return slot * this.meta.per_sheet + (tile % this.meta.per_sheet);
   }
 
-  /** Fetch the sheets needed now, those with most images first. @param {number[]} tiles */
+  /** Fetch the sheets that are needed now, beginning with those that have the most images. @param {number[]} tiles */
   ask(tiles) {
     /** @type {Map<number, number>} */ const wanted = new Map();
     for (const tile of tiles) wanted.set(this.of(tile), 1 + (wanted.get(this.of(tile)) ?? 0));
@@ -337,7 +337,7 @@ export class Sheets {
       const how = /** @type {const} */ ({ premultiplyAlpha: 'none', colorSpaceConversion: 'none' });
       const levels = [await createImageBitmap(await this.get(sheet), how)];
       for (let side = this.meta.cell; side > 1; side /= 2) {
-        const last = levels[levels.length - 1]; // the GPU would make those of all sheets
+        const last = levels[levels.length - 1]; // the GPU could create mipmaps only for all sheets at once
         const half = { ...how, resizeWidth: last.width / 2, resizeHeight: last.height / 2 };
         levels.push(await createImageBitmap(last, half));
       }
@@ -390,7 +390,7 @@ export class Sheets {
   }
 }
 
-/** @typedef {{raw: number[], row: number, key: number, tile: number, from?: number[]}} Picture of a row in the panel of this key, where its two or four raw numbers put it */
+/** @typedef {{raw: number[], row: number, key: number, tile: number, from?: number[]}} Picture of a row in the panel with this key; `raw` (two or four numbers) sets its position */
 
 const MOST = 900;
 
@@ -401,17 +401,17 @@ export function imageSize(side, most) {
 }
 
 const WHOLE = 400; // plot size in px below which images cut by its edge are omitted
-const FILLED = 0.25; // largest share of a panel's visible part that images fill if every point is one
+const FILLED = 0.25; // maximum share of a panel's visible part that images fill if all points are images
 const DEEP = 4; // size of a panel relative to its visible part
 const LOOSE = 600; // maximum number of rows tried without precomputed placement
 
-/** Pixels between images in a plot. @param {number} px of an image @param {number} side */
+/** Pixels between images in a plot. @param {number} px side of an image @param {number} side of the plot */
 const apartOn = (px, side) => px * (1.22 + 0.55 * Math.exp(-side / 260));
 
 /** Return the magnification of an opened panel, relative to its size among all panels. @param {Placed} spot */
 const zoomOf = ({ panel, range }) => (panel.range[1] - panel.range[0]) / (range[1] - range[0]);
 
-/** Return how many of a panel's images fit. @param {Placed} spot @param {number} px @param {number} dense how much closer they may stand */
+/** Return how many of a panel's images fit. @param {Placed} spot @param {number} px @param {number} dense density relative to the default */
 function roomFor(spot, px, dense) {
   const { levels } = spot.panel;
   if (!levels.length) return LOOSE;
@@ -422,7 +422,7 @@ function roomFor(spot, px, dense) {
   return levels[Math.min(step, levels.length - 1)];
 }
 
-/** Whether all visible points of a panel fit as images: at a deep zoom, none remains a point. @param {Placed} spot @param {number} px */
+/** Whether all visible points of a panel fit as images, as at a deep zoom. @param {Placed} spot @param {number} px */
 function allFit(spot, px) {
   const { panel, plot, view, part } = spot;
   const { xy } = part.layout;

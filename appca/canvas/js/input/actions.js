@@ -19,14 +19,14 @@ import { panelAt, pick, zoomView } from './gestures.js';
 /** @typedef {{x: number, y: number, w: number, h: number, mask: Uint8Array}} Mask */
 
 const FINE = 2; // mask cells per pixel
-const SHIFT = 16; // bits of a cell's parts: integers are fast before a loop is compiled, as in the first lasso
+const SHIFT = 16; // fraction bits of a cell coordinate: integers are fast even before a loop is compiled, as in the first lasso
 
 /** Fill a polygon, even-odd. @param {[number, number][]} path @returns {Mask} */
 export function maskOf(path) {
   const [xs, ys] = [0, 1].map((axis) => path.map((at) => at[axis] * FINE));
   const [x, y] = [xs, ys].map((all) => Math.floor(Math.min(...all)));
   const [w, h] = [Math.ceil(Math.max(...xs)) - x + 1, Math.ceil(Math.max(...ys)) - y + 1];
-  /** @type {number[][]} where the path crosses the middle of each line */
+  /** @type {number[][]} crossings of the path with the middle of each line */
   const crossings = Array.from({ length: h }, () => []);
   for (let i = 0, j = path.length - 1; i < path.length; j = i, i += 1) {
     const slope = (xs[j] - xs[i]) / (ys[j] - ys[i]);
@@ -42,12 +42,12 @@ export function maskOf(path) {
   return { x, y, w, h, mask };
 }
 
-/** Mark the rows whose points are under the mask. @param {Mask} mask @param {Placed[]} placed @param {Uint8Array} hits one byte a row */
+/** Mark the rows whose points are under the mask. @param {Mask} mask @param {Placed[]} placed @param {Uint8Array} hits one byte per row */
 export function markUnder(mask, placed, hits) {
   const [cx, cy] = [(mask.x + mask.w / 2) / FINE, (mask.y + mask.h / 2) / FINE];
   const away = (/** @type {Placed} */ { plot }) =>
     Math.hypot(plot.x + plot.w / 2 - cx, plot.y + plot.h / 2 - cy);
-  const shown = placed.filter(({ strength }) => strength >= 0.5).sort((a, b) => away(a) - away(b)); // the loop sees hits and misses before it is compiled, so that it is compiled only once
+  const shown = placed.filter(({ strength }) => strength >= 0.5).sort((a, b) => away(a) - away(b)); // central panels first: the loop then meets hits and misses before it is compiled, and is compiled only once
   for (const spot of shown) markIn(mask, spot, hits);
 }
 
@@ -112,7 +112,7 @@ function seenFrom(stage, view, panel, point) {
   view.shift = 1;
   stage.tweens.stop('shift');
   const cam = isMap ? { ...home, k: home.k * 8 } : fitting(parts[0].rects[panel.index], rect, 0.3);
-  view.cam = cam; // place of the row in that view
+  view.cam = cam; // computes the row's place in that view
   stage.draw();
   view.cam = kept;
   const spot = stage.placed.find((placed) => placed.view === view && placed.panel === panel);
@@ -130,21 +130,21 @@ const MORPH = 300;
 const TURN = 1400;
 const TELL = 250; // ms from a click until the host receives it, because a double click opens a panel
 const ANSWER = 5000; // ms
-const STEP = 8; // px between places that are tried
+const STEP = 8; // px between the places tried
 
 export class Actions {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;
-    /** @type {(text: string) => void} tell what happened, for screen readers */
+    /** @type {(text: string) => void} announce an event to screen readers */
     this.say = () => {};
-    /** @type {(() => void)[]} after the views changed */ this.changed = [];
-    /** @type {(at: [number, number] | null) => void} the hand rests, or moved on */
+    /** @type {(() => void)[]} called after a change of the views */ this.changed = [];
+    /** @type {(at: [number, number] | null) => void} place at which the pointer rests, or null while it moves */
     this.rest = () => {};
-    this.told = -1; // last held row sent to the host
-    this.asked = 0; // time in ms until which the host's answer about it is awaited
+    this.told = -1; // last focused row sent to the host
+    this.asked = 0; // time in ms until which to wait for the host's answer about this row
     this.telling = 0;
-    /** @type {[View, Camera] | null} where the picture was before it came out from below the host */
+    /** @type {[View, Camera] | null} view and camera before the picture moved out from under the host's sheet */
     this.back = null;
   }
 
@@ -281,7 +281,7 @@ export class Actions {
   hold(row, place, cam) {
     const { stage } = this;
     if (row === stage.held) return;
-    const { held, near = [] } = stage.options; // last options from the host
+    const { held, near = [] } = stage.options; // the host's last options
     [stage.held, stage.near] = [row, row === held ? near : []];
     this.asked = performance.now() + ANSWER;
     clearTimeout(this.telling);
@@ -293,7 +293,7 @@ export class Actions {
     this.telling = setTimeout(tell, place ? TELL : 0);
     if (row < 0 && this.back) this.flyTo(...this.back);
     if (row < 0) this.back = null;
-    this.say(row < 0 ? 'No row held' : `Row ${rowNumber(stage.meta, row)} held`);
+    this.say(row < 0 ? 'No row focused' : `Row ${rowNumber(stage.meta, row)} focused`);
     stage.frame = ''; // pictures of its nearest rows may be on other sheets
     stage.settleSoon();
   }
@@ -321,7 +321,7 @@ export class Actions {
     const { stage } = this;
     if (held === undefined || (held !== stage.held && performance.now() < this.asked)) return;
     this.asked = 0;
-    clearTimeout(this.telling); // the host has just said otherwise
+    clearTimeout(this.telling); // the host's row replaces it
     [stage.held, stage.near, this.told] = [held, near, held];
     stage.frame = '';
   }
@@ -367,7 +367,7 @@ export class Actions {
     callbacks.onAct?.('leave_out', colouring?.names?.[only] ?? '');
   }
 
-  /** Return the origin of the component at a place, in words. @param {number} x @param {number} y */
+  /** Describe the origin of the component at a place. @param {number} x @param {number} y */
   cameAt(x, y) {
     const picture = componentAt(this.stage.viewAt(x, y), x, y);
     return (picture !== undefined && this.stage.options.came?.[picture]) || '';
@@ -436,7 +436,7 @@ export class Actions {
 export const flipped = (list = [], item) =>
   list.includes(item) ? list.filter((other) => other !== item) : [...list, item];
 
-/** Return the axis whose name is at a place of the opened panel, if other components can be shown on it. @param {Placed} spot @param {number} x @param {number} y */
+/** Return the axis whose name is at a place of the opened panel, if it can show other components. @param {Placed} spot @param {number} x @param {number} y */
 function axisAt({ open, panel, card, plot }, x, y) {
   if (!open || panel.components.length < 3) return undefined;
   if (y < plot.y && x < card.x + 160) return 1;

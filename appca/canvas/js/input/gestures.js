@@ -85,16 +85,16 @@ export function pick(stage, x, y) {
 const CLICK = 4; // px that a pointer may move during a click
 const TWICE = 600; // ms within which a second click makes a double click
 
-/** @typedef {{at: [number, number] | null, path: [number, number][]}} Hand where it is, and the lasso or box that it draws */
+/** @typedef {{at: [number, number] | null, path: [number, number][]}} Hand place of the pointer, and the lasso or box that it draws */
 /** @typedef {{x: number, y: number, view: View, cam: Camera, kind: 'pan' | 'lasso' | 'box', range?: Bounds, moved: boolean}} Drag */
 
-/** @param {Stage} stage @param {Actions} actions @returns {Hand} kept current */
+/** @param {Stage} stage @param {Actions} actions @returns {Hand} updated at every event */
 export function listenToHand(stage, actions) {
   const { hit, root, options } = stage;
   /** @type {Hand} */ const hand = { at: null, path: [] };
   /** @type {Map<number, [number, number]>} */ const pointers = new Map();
   /** @type {Drag | null} */ let drag = null;
-  let before = { bits: new Uint8Array(), change: 0, held: -1, time: -TWICE }; // a click
+  let before = { bits: new Uint8Array(), change: 0, held: -1, time: -TWICE }; // state before the last click
   /** @param {MouseEvent} event @returns {[number, number]} */
   const place = ({ clientX, clientY }) => {
     const { left, top } = root.getBoundingClientRect();
@@ -224,7 +224,7 @@ function panView(stage, view, dx, dy) {
     opened.range = /** @type {Bounds} */ (range);
   } else {
     const { x, y, w, h } = arrangement.world;
-    const below = arrangement.kind === 'columns' ? parts[0].rects : []; // than what "all panels" shows
+    const below = arrangement.kind === 'columns' ? parts[0].rects : []; // may extend below the view of "all panels"
     const bottom = Math.max(y + h, ...below.map((rect) => rect.y + rect.h));
     const to = { x: clamp(cam.x - dx / cam.k, x, x + w), y: clamp(cam.y - dy / cam.k, y, bottom) };
     view.cam = { ...to, k: cam.k };
@@ -233,7 +233,7 @@ function panView(stage, view, dx, dy) {
 }
 
 const LISTED = 250;
-const AFTER = 200; // ms until the table is updated, after the picture
+const AFTER = 200; // ms from the picture to the update of the table
 
 /** Create texts for screen readers: events, and a table of the panels. @param {Stage} stage @param {Actions} actions */
 export function buildSpoken(stage, actions) {
@@ -246,7 +246,7 @@ export function buildSpoken(stage, actions) {
   };
   const head = element('thead', '', {}, line('th', ['Panel', 'Components', 'Rows', 'Share']));
   const table = element('table', '', {}, caption, head, body);
-  stage.root.append(element('div', 'appca-hidden', {}, live, table)); // a caption is not cut by its table
+  stage.root.append(element('div', 'appca-hidden', {}, live, table)); // a table does not clip its caption
   actions.say = (text) => (live.textContent = text);
   /** @type {Layout | null} */ let shown = null;
   let timer = 0;
@@ -352,7 +352,7 @@ export function listenToKeys(stage, actions, does) {
   });
   document.addEventListener('keydown', anywhere, true); // before a menu closes
 
-  /** Escape ends a tour or a large panel wherever the focus is, unless a menu or a text field takes it. "/" and Ctrl+K search and "?" lists the keys from anywhere on a page, in its first picture. @param {KeyboardEvent} event */
+  /** Handle keys that work anywhere on the page: Escape ends a tour or closes a large panel, unless a menu or text field uses it; "/" and Ctrl+K search the first picture, and "?" lists its keys. @param {KeyboardEvent} event */
   function anywhere(event) {
     const { key, ctrlKey, metaKey } = event;
     const view = stage.views.find((candidate) => candidate.opened);
@@ -374,7 +374,7 @@ export function listenToKeys(stage, actions, does) {
   }
 }
 
-/** While a row is focused, left and right choose one of its nearest rows, Enter goes there, and N selects them all. @param {Stage} stage @param {Actions} actions @param {(target: Target) => void} go @param {string} key @returns {boolean} whether the key is used up */
+/** While a row is focused, left and right choose one of its nearest rows, Enter goes there, and N selects them all. @param {Stage} stage @param {Actions} actions @param {(target: Target) => void} go @param {string} key @returns {boolean} whether the key was handled */
 function listenWhileHeld(stage, actions, go, key) {
   const near = Array.from(stage.held < 0 ? [] : stage.near);
   const [at, step] = [near.indexOf(stage.chosen), ARROWS[key]?.[0] ?? 0];

@@ -9,15 +9,15 @@ export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 /** @param {number} x @param {number} y @param {number} w @param {number} h @returns {Rect} */
 export const box = (x, y, w, h) => ({ x, y, w, h });
 
-/** Whether a place is in a rectangle. @param {Rect} rect @param {number} px @param {number} py @param {number} [by] how far outside it may lie */
+/** Whether a place is in a rectangle. @param {Rect} rect @param {number} px @param {number} py @param {number} [by] permitted distance outside */
 export const holds = ({ x, y, w, h }, px, py, by = 0) =>
   px >= x - by && px <= x + w + by && py >= y - by && py <= y + h + by;
 
-/** Whether a rectangle is inside another. @param {Rect} a @param {Rect} b @param {number} [by] how far inside it must lie */
+/** Whether a rectangle is inside another. @param {Rect} a @param {Rect} b @param {number} [by] required distance from the edge */
 export const within = (a, b, by = 0) =>
   holds(b, a.x, a.y, -by) && holds(b, a.x + a.w, a.y + a.h, -by);
 
-/** Whether two rectangles overlap. @param {Rect} a @param {Rect} b @param {number} [by] how much farther apart they must be not to */
+/** Whether two rectangles overlap. @param {Rect} a @param {Rect} b @param {number} [by] required gap between them */
 export const touches = (a, b, by = 0) =>
   a.x < b.x + b.w + by && a.x + a.w + by > b.x && a.y < b.y + b.h + by && a.y + a.h + by > b.y;
 
@@ -54,7 +54,7 @@ export function zoomed(cam, view, x, y, factor, least, most) {
   return { x: wx - (x - view.x - view.w / 2) / k, y: wy - (y - view.y - view.h / 2) / k, k };
 }
 
-/** Interpolate between two cameras: sizes change steadily, and the target stays in view. @param {Camera} a @param {Camera} b @param {number} t @returns {Camera} */
+/** Interpolate between two cameras: the scale changes at a constant rate, and the target stays in view. @param {Camera} a @param {Camera} b @param {number} t @returns {Camera} */
 export function between(a, b, t) {
   const rate = Math.log(b.k / a.k);
   const k = a.k * Math.exp(rate * t);
@@ -72,7 +72,7 @@ export function carried(a, b, view) {
 /** Return the height of the strip above a panel's plot for its name and count. @param {number} height of the card */
 export const header = (height) => clamp(0.165 * height, 11, 28);
 
-/** @typedef {{card: Rect, range: Bounds, strength: number, open: boolean}} Goal where a panel is to stand */
+/** @typedef {{card: Rect, range: Bounds, strength: number, open: boolean}} Goal target position of a panel */
 
 /** @param {View} view @returns {Placed[]} panels that touch the view */
 export function placeView(view) {
@@ -115,7 +115,7 @@ function onTheWay(a, b, t) {
   return { card, range: /** @type {Bounds} */ (range), strength, open: b.open };
 }
 
-/** @param {Rect} card @param {boolean} open with room for ticks @param {Part} part @returns {Rect} */
+/** @param {Rect} card @param {boolean} open leaves space for ticks @param {Part} part @returns {Rect} */
 function plotOf({ x, y, w, h }, open, { inset, layout: { feet } }) {
   if (open) return box(x + 44, y + 36, Math.max(10, w - 60), Math.max(10, h - 64));
   const top = inset ? 26 : header(h);
@@ -156,7 +156,7 @@ export function texels(panel, size, alpha) {
   return [left, bottom, kx, -ky, x, y, x + w, y + h, size, alpha, 0, 0];
 }
 
-/** Return the texels of all panels. @param {Placed[]} placed @param {number} panels in the table @param {(spot: Placed, all: number) => number} drawn points of a panel */
+/** Return the texels of all panels. @param {Placed[]} placed @param {number} panels number of entries in the table @param {(spot: Placed, all: number) => number} drawn number of points to draw in a panel */
 export function tableOf(placed, panels, drawn) {
   const table = new Float32Array(12 * Math.max(1, panels));
   const all = placed.reduce((sum, { panel }) => sum + panel.count, 0);

@@ -5,7 +5,7 @@ import { around, box, clamp, fitting, toPage, placeView } from './geometry.js';
 
 /**
  * @typedef {object} Arrangement
- * @property {Part[]} parts @property {Rect} world what "all panels" shows
+ * @property {Part[]} parts @property {Rect} world part of the world that "all panels" shows
  * @property {{component: number, rect: Rect}[]} diagonal @property {Rect | null} free space for title and legend
  * @property {'triangle' | 'grid' | 'strips' | 'map' | 'columns'} kind
  */
@@ -24,7 +24,7 @@ export function arrange(layout, map, components, view, beside = false) {
   const aspect = view.w / Math.max(1, view.h);
   if (layout.kind === 'map') return plain('map', layout, [box(0, 0, aspect, 1)]);
   if (view.w < 560 && !beside && panels.length > 2 && layout.kind !== 'strips') {
-    /** @type {Rect[]} two columns, the fullest first or in their order */ const rects = [];
+    /** @type {Rect[]} in two columns, largest first or in the given order */ const rects = [];
     (layout.feet ? panels : fullest(panels)).forEach(
       ({ index }, i) => (rects[index] = inCell(i % 2, i >> 1)),
     );
@@ -52,9 +52,9 @@ function plain(kind, layout, rects, world = around(rects)) {
   return { kind, parts: [part], world, diagonal: [], free: null };
 }
 
-const WORDS = 218; // px of height that title and legend need
-const TOOLS = 366; // px of width
-const NARROW = 210; // px of width below which only the legend is shown, above the map
+const WORDS = 218; // height in px for title and legend
+const TOOLS = 366; // width in px for the tools
+const NARROW = 210; // width in px below which only the legend is shown, above the map
 
 /** Arrange a triangle: row a, column b; component pictures on the diagonal; title, legend and map in the empty half. @param {Layout} layout @param {Layout | null} map @param {number} count @param {Rect} view @returns {Arrangement} */
 function triangle(layout, map, count, view) {
@@ -80,7 +80,7 @@ function triangle(layout, map, count, view) {
   return made;
 }
 
-/** @typedef {{turns: number, stays: number, panels: number[], x: number}} Group neighbours for which one component turns and the other stays */
+/** @typedef {{turns: number, stays: number, panels: number[], x: number}} Group neighbours that show the component `stays`, but not `turns` */
 
 /** Return panels that share a shown component, in a group per shared component, largest first. @param {Layout} layout @param {number} index @returns {Group[]} */
 export function neighbours(layout, index) {
@@ -136,14 +136,14 @@ export class View {
     /** @type {Rect} */ this.rect = { x: 0, y: 0, w: 1, h: 1 };
     /** @type {Camera} */ this.cam = { x: 0, y: 0, k: 1 };
     /** @type {Opened | null} */ this.opened = null;
-    /** @type {Map<number, import('./geometry.js').Goal> | null} where panels were before they began to move */
+    /** @type {Map<number, import('./geometry.js').Goal> | null} positions of panels before a movement */
     this.from = null;
     this.shift = 1;
-    this.focus = -1; // the panel that keys have reached
+    this.focus = -1; // the panel under keyboard focus
     this.focusShown = false;
     /** @type {Filter} */ this.filter = {};
-    this.compact = false; // no bar is above the panels
-    this.alone = true; // no view beside it shares the bar
+    this.compact = false; // whether there is no bar above the panels
+    this.alone = true; // whether it is the only view, with the whole bar
     this.beside = false; // whether the other view is beside it, not below
     this.corner = false; // whether title and legend are in the free corner of a triangle
     this.arrangement = arrange(layout, map, components, this.rect);
@@ -195,7 +195,7 @@ export class View {
     return Math.abs(cam.k / home.k - 1) < 0.02 && far < 12;
   }
 
-  /** Store the current places of panels, to move them from there. */
+  /** Store the current places of panels, where a movement will begin. */
   hold() {
     this.from = new Map(placeView(this).map((spot) => [spot.key, spot]));
     this.shift = 0;
@@ -216,8 +216,8 @@ export class View {
   }
 }
 
-const FIRST = 0.56; // share of the width if there are two
-const PHONE = 560; // px of width below which the second is below the first
+const FIRST = 0.56; // share of the width for the first of two views
+const PHONE = 560; // width in px below which the second view is below the first
 
 /** A view of a layout, with panels of gathered subspaces that a search or a filter has opened; a triangle has a map in its free half. @param {Pick<Stage, 'meta' | 'scene' | 'options'>} stage @param {string} name */
 export async function makeView({ meta, scene, options }, name) {
@@ -256,7 +256,7 @@ export function opening({ layouts, first }, { layout = BOTH, beside = '' } = {})
   return { layout: only, beside: !both && beside in layouts ? beside : '' };
 }
 
-/** Whether the picture has no title above it. @param {Options} options */
+/** Whether the picture is shown without a title. @param {Options} options */
 export const isCompact = ({ compact, panels }) => compact ?? Boolean(panels?.length);
 
 /** Assign each view its part of the canvas, and its panels their lines of the panel table. @param {Stage} stage */

@@ -1,4 +1,4 @@
-/** Exact EM for adaptive PPCA in typed arrays: the steps of appca/models/em.py, in the same order; fits, and descriptions of rows. */
+/** Exact EM for adaptive PPCA in typed arrays, with the same steps as appca/models/em.py; fits and descriptions of rows. */
 
 import { clamp } from '../layout/geometry.js';
 
@@ -23,7 +23,7 @@ export function sampleOf(rows, most) {
   if (n <= most) return rows;
   const some = /** @type {Values} */ (values.slice(0, most * d));
   for (let i = 0; i < most; i += 1) {
-    const from = Math.floor(((i + 0.5) * n) / most) * d; // a fixed stride could follow a period
+    const from = Math.floor(((i + 0.5) * n) / most) * d; // a fixed stride could coincide with a period of the rows
     some.set(values.subarray(from, from + d), i * d);
   }
   const own = rowsOf(some, most, d, factor);
@@ -46,13 +46,13 @@ export function transpose(A, columns) {
   return A.map((_, at) => A[(at % lines) * columns + Math.floor(at / lines)]);
 }
 
-/** Visit the products p of each centred row with the columns of W. Unless the visitor returns false, add the row times the s that it filled in to Y' S (d x K). Columns go four at a time; zeros cost nothing. @param {Matrix} rows @param {Float64Array} W d x K @param {number} K @param {(p: Float64Array, s: Float64Array, row: number) => any} visit */
+/** Call the visitor with the products p of each centred row and the columns of W. Unless it returns false, it has filled in s, and the row times s is added to Y' S (d x K). Columns are processed four at a time; zeros are skipped. @param {Matrix} rows @param {Float64Array} W d x K @param {number} K @param {(p: Float64Array, s: Float64Array, row: number) => any} visit */
 function sweep({ values, n, d, factor, origin }, W, K, visit) {
   const width = 4 * Math.ceil(K / 4);
   const centre = product(origin, W, d, K);
   const wide = resized(W, K, width);
   const [A, p, s, sum] = [d * width, width, width, K].map((length) => new Float64Array(length));
-  const places = new Int32Array(d); // of the row's numbers in the lines of W
+  const places = new Int32Array(d); // offsets in W of the row's nonzero numbers
   const present = new Float64Array(d);
   for (let row = 0; row < n; row += 1) {
     let count = 0;
@@ -74,7 +74,7 @@ function sweep({ values, n, d, factor, origin }, W, K, visit) {
   });
 }
 
-/** @param {Int32Array} places @param {Float64Array} present @param {number} count @param {Float64Array} W @param {Float64Array} p filled */
+/** @param {Int32Array} places @param {Float64Array} present @param {number} count @param {Float64Array} W @param {Float64Array} p result */
 function project(places, present, count, W, p) {
   for (let k = 0; k < p.length; k += 4) {
     let a = 0;
@@ -96,7 +96,7 @@ function project(places, present, count, W, p) {
   }
 }
 
-/** @param {Int32Array} places @param {Float64Array} present @param {number} count @param {Float64Array} s @param {Float64Array} A changed */
+/** @param {Int32Array} places @param {Float64Array} present @param {number} count @param {Float64Array} s @param {Float64Array} A changed in place */
 function addTimes(places, present, count, s, A) {
   for (let k = 0; k < s.length; k += 4) {
     const a = s[k];
@@ -176,7 +176,7 @@ function rotate(A, V, n, p, q) {
   return true;
 }
 
-/** Make columns orthonormal one after another, twice; vanishing columns become 0. @param {Float64Array} A d x K, changed @param {number} K */
+/** Make columns orthonormal one after another, twice; vanishing columns become 0. @param {Float64Array} A d x K, changed in place @param {number} K */
 function orthonormal(A, K) {
   const dot = (/** @type {number} */ a, /** @type {number} */ b) => {
     let sum = 0;
@@ -205,7 +205,7 @@ export function polar(A, K, previous) {
     const G = gram(W, W, K, K).map((g, at) => (at % (K + 1) ? 0 : 1.5) - 0.5 * g);
     return product(W, G, K, K); // orthonormal to rounding
   }
-  const U = orthonormal(product(A, V, K, K), K); // decreasing lengths, so the leading columns are exact
+  const U = orthonormal(product(A, V, K, K), K); // columns have decreasing lengths, so the leading ones are exact
   const free = previous ? product(previous, V, K, K) : normal(A.length, 2);
   const size = gram(U, U, K, K);
   U.forEach((_, at) => size[(at % K) * (K + 1)] || (U[at] = free[at]));
@@ -222,7 +222,7 @@ export function logBinomial(n, k) {
 /** Sum over all subsets of L of K components: return log e_L(exp a) for the logits a of a row, and write each inclusion to r. @param {number} K @param {number} L @returns {(a: Float64Array, r: Float64Array) => number} */
 function subsetsOf(K, L) {
   if (L === K) return (a, r) => r.fill(1) && a.reduce((sum, one) => sum + one, 0);
-  const flip = 2 * L > K; // fewer are left out
+  const flip = 2 * L > K; // then fewer components are left out than used
   const [m, sign] = flip ? [K - L, -1] : [L, 1];
   const width = m + 2; // a zero precedes the first entry of a line
   const [table, after] = [new Float64Array((K + 1) * width), new Float64Array(width)];
@@ -352,7 +352,7 @@ export function* ascent(start, rows, L, latent, age = 0) {
   }
 }
 
-/** Follow a path until ten steps gain under `tol` nats per row, as judged by the last `window` steps. @param {Generator<Step>} path @param {Matrix} rows @param {{tol?: number, most?: number, window?: number, best?: number}} [how] `best` is the end of another path, which this one must still be able to pass @returns {Generator<Step, Step & {values: number[]}>} */
+/** Follow a path until ten steps gain under `tol` nats per row, as judged by the last `window` steps. @param {Generator<Step>} path @param {Matrix} rows @param {{tol?: number, most?: number, window?: number, best?: number}} [how] `best` is the final value of another path; stop if this path cannot exceed it @returns {Generator<Step, Step & {values: number[]}>} */
 export function* climb(path, rows, how = {}) {
   const { tol = 1e-4, most = 500, window = WINDOW, best = -Infinity } = how;
   let step = /** @type {Step} */ (path.next().value);
@@ -370,7 +370,7 @@ export function* climb(path, rows, how = {}) {
   return { ...step, values };
 }
 
-/** Return the state after EM with logits times an increasing factor. @param {FitState} state @param {Matrix} rows @param {number} L @param {Latent} latent */
+/** Return the state after EM with logits multiplied by an increasing factor. @param {FitState} state @param {Matrix} rows @param {number} L @param {Latent} latent */
 export function* annealed(state, rows, L, latent) {
   for (let i = 0; i < ANNEALED; i += 1) {
     const sums = expect(state, rows, L, 10 ** (-3 + (3 * i) / (ANNEALED - 1)));
@@ -400,19 +400,19 @@ export function firstState(rows, W, K, L, latent) {
   return { W, shift: new Float64Array(K), latent: tau2, noise };
 }
 
-/** Return the indices of the L largest, ascending; ties go to the first. @param {Float64Array} a @param {number} L */
+/** Return the indices of the L largest values, ascending; of equal values, the first are taken. @param {Float64Array} a @param {number} L */
 export function topOf(a, L) {
   const order = Array.from(a, (_, k) => k).sort((i, j) => a[j] - a[i] || i - j);
   return order.slice(0, L).sort((i, j) => i - j);
 }
 
-/** Return the maximum at L = K, by Tipping and Bishop (1999). @param {Matrix} rows @param {number} K @param {Latent} latent */
+/** Return the maximum-likelihood state for L = K (Tipping and Bishop 1999). @param {Matrix} rows @param {number} K @param {Latent} latent */
 export const closedForm = (rows, K, latent) => firstState(rows, principal(rows, K).V, K, K, latent);
 
 const DIRECT = 96; // maximum number of features for a full decomposition of the covariance
 const [ROUNDS, EXTRA] = [4, 8];
 
-/** Return leading directions (d x q) and their variances. @param {Matrix} rows @param {number} q @param {number} [rounds] of subspace iteration, where there are many features */
+/** Return leading directions (d x q) and their variances. @param {Matrix} rows @param {number} q @param {number} [rounds] of subspace iteration, if there are many features */
 export function principal(rows, q, rounds = ROUNDS) {
   const { d, n } = rows;
   const many = Math.min(q + EXTRA, d, n);
@@ -450,33 +450,33 @@ function uniform(seed) {
   return ((t ^ (t >>> 15)) >>> 0) / 2 ** 32;
 }
 
-/** Normal numbers. @param {number} count @param {number} seed */
+/** Draw normal numbers. @param {number} count @param {number} seed */
 const normal = (count, seed) =>
   Float64Array.from({ length: count }, (_, i) => {
     const [u, v] = [2 * i + 1, 2 * i + 2].map((place) => uniform(1e6 * seed + place));
     return Math.sqrt(-2 * Math.log(1 - u)) * Math.cos(2 * Math.PI * v);
   });
 
-const COORDINATES = 64; // in which starts are searched; the last steps take all features
-const [WORK, LEAST_STARTS, MOST_STARTS] = [4.5e7, 5, 100]; // multiplications a step, by which random rotations are counted
-const LAST = { window: 1, tol: 1e-3 }; // over all features, after climbs in coordinates
-const MATCHED = 0.8; // |cos| from which a component is the same
+const COORDINATES = 64; // dimensions in which starts are searched; the last steps use all features
+const [WORK, LEAST_STARTS, MOST_STARTS] = [4.5e7, 5, 100]; // multiplications per step, which set the number of random rotations
+const LAST = { window: 1, tol: 1e-3 }; // stopping rule of the steps over all features, after the search in coordinates
+const MATCHED = 0.8; // minimum |cos| of equal components
 
 export class Fits {
   /** @param {Matrix} rows @param {number} [K] of the first fit */
   constructor(rows, K = 2) {
     this.rows = rows;
-    this.low = rows; // all rows, in few coordinates where they have many features
+    this.low = rows; // all rows, in few coordinates if they have many features
     /** @type {Float64Array | null} */ this.V = null;
     this.lead = new Float64Array(0); // leading directions in these coordinates, d x `leads`
     this.leads = 0;
     this.mostK = Math.min(30, rows.n - 1, rows.d);
     this.few = Math.min(Math.max(K, 2), this.mostK);
     this.some = sampleOf(rows, 1000);
-    this.first = principal(this.some, this.few, 2).V; // of this sample, d x few
+    this.first = principal(this.some, this.few, 2).V; // leading directions of this sample, d x few
   }
 
-  /** Find the coordinates, from a sample of many rows; the rough fit of a sample needs none. */
+  /** Compute the coordinates, from a sample if there are many rows; the rough fit does not need them. */
   prepare() {
     if (this.leads) return;
     const { rows } = this;
@@ -490,7 +490,7 @@ export class Fits {
     this.lead = principal(this.low, this.leads).V;
   }
 
-  /** A path from a few rows, so that there is a picture. @param {number} K @param {number} L @param {Latent} latent @returns {Generator<Step>} */
+  /** Fit a few rows roughly, for a first picture. @param {number} K @param {number} L @param {Latent} latent @returns {Generator<Step>} */
   *rough(K, L, latent) {
     const { some } = this;
     const V = resized(this.first, this.few, K);
@@ -498,7 +498,7 @@ export class Fits {
     yield* ascent(firstState(some, W, K, L, latent), some, L, latent);
   }
 
-  /** EM from a fit with another K or L, in coordinates. @param {FitState} from in all features @param {number} K @param {number} L @param {Latent} latent */
+  /** Run EM in coordinates, starting from a fit with another K or L. @param {FitState} from over all features @param {number} K @param {number} L @param {Latent} latent */
   *warm(from, K, L, latent) {
     this.prepare();
     const { low, V, rows } = this;
@@ -512,7 +512,7 @@ export class Fits {
     return yield* climb(ascent(start, low, L, latent), low, { tol: 1e-2 });
   }
 
-  /** The highest end of climbs from several starts, on a sample of many rows. @param {number} K @param {number} L @param {Latent} latent @param {() => boolean} [late] @returns {Generator<Step, FitState>} in coordinates */
+  /** Run EM from several starts, on a sample if there are many rows, and return the best state. @param {number} K @param {number} L @param {Latent} latent @param {() => boolean} [late] @returns {Generator<Step, FitState>} in coordinates */
   *race(K, L, latent, late = () => false) {
     this.prepare();
     const { low } = this;
@@ -540,7 +540,7 @@ export class Fits {
     return V ? { ...state, W: product(V, state.W, low.d, state.latent.length) } : state;
   }
 
-  /** The whole of a fit. @param {number} K @param {number} L @param {Latent} latent @param {() => boolean} [late] whether no other start is to begin @param {number} [most] steps over all features @returns {Generator<Step, FitState>} */
+  /** Fit completely. @param {number} K @param {number} L @param {Latent} latent @param {() => boolean} [late] whether to begin no further start @param {number} [most] steps over all features @returns {Generator<Step, FitState>} */
   *best(K, L, latent, late, most = 500) {
     const { rows } = this;
     if (L === K) return closedForm(rows, K, latent);
@@ -553,7 +553,7 @@ export class Fits {
   }
 }
 
-/** What a fit says of the rows. @param {FitState} state @param {Matrix} rows @param {number} L @returns {Described} */
+/** Describe the rows by a fit. @param {FitState} state @param {Matrix} rows @param {number} L @returns {Described} */
 export function describe(state, rows, L) {
   const { n, d, values, factor, origin } = rows;
   const { W, shift, latent, noise } = state;
@@ -595,7 +595,7 @@ export function describe(state, rows, L) {
   return { scores, active, inclusion, membership, density, error, variance, K, L };
 }
 
-/** A fit with the numbers and signs of components that it has in common with the one before, the others by variance. @param {FitState} state @param {Described} said @param {FitState | null} before as it was shown */
+/** Order components: those matched to the previous fit keep their numbers and signs, the others follow by variance. @param {FitState} state @param {Described} said @param {FitState | null} before the fit shown before */
 export function arranged(state, said, before) {
   const { W, shift, latent } = state;
   const { K, inclusion, active, variance, scores } = said;
@@ -603,7 +603,7 @@ export function arranged(state, said, before) {
   const cosine = before ? product(transpose(W, K), before.W, W.length / K, many) : W;
   const numbers = [...variance.keys()].sort((a, b) => variance[b] - variance[a]);
   const there = numbers.map((_, k) =>
-    // of orthonormal directions one at most is so close
+    // at most one of the orthonormal directions can be so close
     cosine.subarray(k * many, (k + 1) * many).findIndex((value) => Math.abs(value) >= MATCHED),
   );
   const signs = numbers.map((_, k) => {

@@ -1,8 +1,8 @@
-/** Files that the page reads, or refuses with the command that opens them in the app, and those that it saves. */
+/** Reading and saving files; an error names the command that opens the file in the app. */
 
 import { product, transpose } from './em.js';
 
-const [SIDE, MOST] = [64, 40_000_000]; // px to which images are reduced; numbers
+const [SIDE, MOST] = [64, 40_000_000]; // maximum side of images in px; maximum count of numbers
 const NUMBER = /^[+\-−]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 const CLASS = /^(class|target|label|y|species|type|category|group)$/i;
 const COUNTER = /^(|id|index|no|nr|row)$/i;
@@ -22,7 +22,7 @@ function dataOf(known) {
   return { ...rest, provenance, ...known, name: name.replace(/\.\w+$/, '') };
 }
 
-/** Classes in natural order. @param {string} name @param {string[]} column */
+/** Return classes in natural order. @param {string} name @param {string[]} column */
 function labelOf(name, column) {
   const names = [...new Set(column)].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   const place = new Map(names.map((text, code) => [text, code]));
@@ -30,7 +30,7 @@ function labelOf(name, column) {
   return { name, names, codes };
 }
 
-/** Cells by line; quotes may hold separators and line breaks. @param {string} text @param {string} separator */
+/** Split text into lines of cells; quoted cells may contain separators and line breaks. @param {string} text @param {string} separator */
 function cellsOf(text, separator) {
   const lines = [['']];
   let quoted = false;
@@ -46,7 +46,7 @@ function cellsOf(text, separator) {
 
 const isNumber = (/** @type {string} */ cell) => NUMBER.test(cell);
 
-/** Whether the first line has names: words above numbers, or rising whole numbers above others. @param {string[]} first @param {string[][]} columns below it */
+/** Whether the first line is a header: words above numbers, or increasing integers above other numbers. @param {string[]} first @param {string[][]} columns below it */
 function isHeader(first, columns) {
   const isWhole = (/** @type {string} */ cell) => /^\d+$/.test(cell);
   const rising = first.every((cell, j) => isWhole(cell) && !(+cell <= +first[j - 1]));
@@ -58,7 +58,7 @@ function isHeader(first, columns) {
 function readTable(name, bytes) {
   const text = new TextDecoder().decode(bytes);
   if (text.includes('\ufffd')) refuse(name, 'it is not in UTF-8.');
-  if (text.includes('""')) refuse(name, 'it has quotation marks inside of cells.');
+  if (text.includes('""')) refuse(name, 'it has quotation marks inside cells.');
   const [head] = text.split(/[\r\n]/, 1);
   const [separator] = [',', ';', '\t'].sort((a, b) => head.split(b).length - head.split(a).length);
   const lines = cellsOf(text, separator);
@@ -115,12 +115,12 @@ function readNpy(name, bytes) {
   return arrayOf(name, kind === 'i4' ? Float64Array.from(values) : values, shape);
 }
 
-/** Rows of an array, or images where it has more dimensions. @param {string} name @param {Values} values @param {number[]} shape */
+/** Return the rows of an array; with more than two dimensions they are images. @param {string} name @param {Values} values @param {number[]} shape */
 function arrayOf(name, values, [n, ...shape]) {
   const d = shape.reduce((all, side) => all * side, 1);
   const images = shape.length === 2 || (shape.length === 3 && shape[2] === 3);
   if (!images && shape.length !== 1) refuse(name, `it has ${1 + shape.length} dimensions.`);
-  if (n * d !== values.length) refuse(name, 'it is not as long as its header says.');
+  if (n * d !== values.length) refuse(name, 'its length differs from its header.');
   const byte = values instanceof Uint8Array;
   if (!byte && !values.every(Number.isFinite)) refuse(name, 'numbers are missing or infinite.');
   const [noun, unit] = images ? ['images', 'pixels'] : ['rows', 'numbers'];
@@ -141,7 +141,7 @@ async function pixelsOf(file) {
   const scale = Math.min(1, SIDE / Math.max(...sides));
   const [w, h] = sides.map((side) => Math.max(1, Math.round(side * scale)));
   const context = /** @type {any} */ (new OffscreenCanvas(w, h).getContext('2d'));
-  context.fillStyle = '#fff'; // behind transparent ink
+  context.fillStyle = '#fff'; // background of transparent images
   context.fillRect(0, 0, w, h);
   context.drawImage(bitmap, 0, 0, w, h);
   return /** @type {ImageData} */ (context.getImageData(0, 0, w, h));
@@ -168,7 +168,7 @@ async function readImages(files) {
   return dataOf({ ...known, shape, ids: new Set(ids).size === n ? ids : null });
 }
 
-/** Read what was dropped: a table or array, perhaps with MNIST's labels, or images. @param {File[]} files @returns {Promise<PageData>} */
+/** Read dropped files: a table, an array (IDX with optional labels), or images. @param {File[]} files @returns {Promise<PageData>} */
 export async function readFiles(files) {
   if (files.every(({ type }) => type.startsWith('image/'))) return readImages(files);
   /** @type {PageData | undefined} */ let data;
@@ -186,16 +186,16 @@ export async function readFiles(files) {
       if (shape.length > 1) data = arrayOf(name, body, shape);
       else classes = Array.from(body, String);
     } else if (/\.(csv|tsv|txt)$/i.test(name)) data = readTable(name, bytes);
-    else refuse(name, 'it opens CSV, NPY, IDX (MNIST) and images.');
+    else refuse(name, 'it opens only CSV, NPY, IDX (MNIST) and images.');
   }
   if (!data) return refuse(files[0].name, 'it has labels only; drop the images with it.');
   if (classes && classes.length !== data.n)
-    refuse(data.name, `${classes.length} labels came along.`);
+    refuse(data.name, `there are ${classes.length} labels for ${data.n} rows.`);
   if (classes) data.labels = [labelOf('label', classes)];
   return data.shape ? data : standardised(data);
 }
 
-/** A table as the app fits it by default. @param {PageData} data @returns {PageData} */
+/** Preprocess a table by the app's defaults. @param {PageData} data @returns {PageData} */
 function standardised(data) {
   const { n, d, values: raw } = data;
   const [offset, scale, values] = [d, d, n * d].map((length) => new Float64Array(length));
@@ -210,7 +210,7 @@ function standardised(data) {
 
 /** @typedef {{data: PageData, origin: Float64Array, state: FitState, said: Described, latent: Latent, selected: Uint8Array, look: PageLook}} Whole */
 
-/** Projections as CSV. @param {Whole} whole @returns {BlobPart[]} */
+/** Format projections as CSV. @param {Whole} whole @returns {BlobPart[]} */
 export function tableOf({ data: { n, ids, labels }, said, selected }) {
   const { K, active, scores, membership } = said;
   const numbers = [...Array(K).keys()];
@@ -230,7 +230,7 @@ export function tableOf({ data: { n, ids, labels }, said, selected }) {
 /** @type {Record<string, string>} */
 const KINDS = { Uint8Array: '|u1', Float32Array: '<f4', Float64Array: '<f8', BigInt64Array: '<i8' };
 
-/** An array as NPY. @param {ArrayBufferView} values @param {number[]} shape @param {string} [kind] */
+/** Encode an array as NPY. @param {ArrayBufferView} values @param {number[]} shape @param {string} [kind] */
 function npy(values, shape, kind = KINDS[values.constructor.name]) {
   const sides = shape.map((side) => `${side},`).join(' ');
   const text = `{'descr': '${kind}', 'fortran_order': False, 'shape': (${sides}), }`;
@@ -240,7 +240,7 @@ function npy(values, shape, kind = KINDS[values.constructor.name]) {
   return joined([Uint8Array.from(magic), header, body]);
 }
 
-/** Texts as NPY, four bytes a letter. @param {string[]} texts */
+/** Encode texts as NPY, four bytes per letter. @param {string[]} texts */
 function npyOfTexts(texts) {
   const letters = texts.map((text) => [...text].map((letter) => letter.codePointAt(0) ?? 0));
   const width = letters.reduce((most, { length }) => Math.max(most, length), 1);
@@ -266,7 +266,7 @@ function crc(bytes) {
   return ~sum;
 }
 
-/** Whole numbers of two or four bytes, as "2:20 4:7". @param {string} text */
+/** Encode integers of two or four bytes, given as "2:20 4:7". @param {string} text */
 function binary(text) {
   const fields = text.split(' ').map((field) => field.split(':').map(Number));
   return Uint8Array.from(
@@ -274,7 +274,7 @@ function binary(text) {
   );
 }
 
-/** A zip whose members are as they are. @param {[string, Uint8Array][]} members */
+/** Create a ZIP archive without compression. @param {[string, Uint8Array][]} members */
 function zip(members) {
   const [parts, central] = [/** @type {Uint8Array[]} */ ([]), /** @type {Uint8Array[]} */ ([])];
   let at = 0;
@@ -291,7 +291,7 @@ function zip(members) {
   return [...parts, list, binary(`4:${0x06054b50} 4:0 ${many} 4:${list.length} 4:${at} 2:0`)];
 }
 
-/** JSON as Python writes it. @param {any} value @param {string} [comma] @param {string} [colon] @returns {string} */
+/** Format JSON as Python does. @param {any} value @param {string} [comma] @param {string} [colon] @returns {string} */
 function python(value, comma = ', ', colon = ': ') {
   const inner = (/** @type {any} */ one) => python(one, comma, colon);
   if (Array.isArray(value)) return `[${value.map(inner).join(comma)}]`;
@@ -309,7 +309,7 @@ async function sha256(parts) {
   return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** A session file with data, fit and selection, as appca/runs/session.py reads it. @param {Whole} whole @returns {Promise<any[]>} */
+/** Create a session file with data, fit and selection for appca/runs/session.py. @param {Whole} whole @returns {Promise<any[]>} */
 export async function sessionOf({ data, origin, state, said, latent, selected, look }) {
   const { n, d, divide, shape, names, labels, provenance, name } = data;
   const { K, L, scores, active, density } = said;
@@ -325,7 +325,7 @@ export async function sessionOf({ data, origin, state, said, latent, selected, l
   const scaled = { centre: !shape, divide: pre, pca: null, scale: shape ? 'none' : 'feature' };
   const parameters = Object.fromEntries(Object.entries({ ...look.settings, ...sizes }).sort());
   const config = { dataset, model: 'aPPCA', parameters, preprocessing: scaled, stopped_at: null };
-  const opened = (await sha256([python(config, ',', ':')])).slice(0, 12); // the name of these settings
+  const opened = (await sha256([python(config, ',', ':')])).slice(0, 12); // id of these settings
   const value = density.reduce((sum, one) => sum + one, 0);
   const numbers = [...Array(K).keys()];
   const info = {

@@ -1,16 +1,16 @@
-/** The scene of a fit, as appca/canvas/scene.py makes it: panels, ranges, colours and pictures. */
+/** Builds the scene of a fit like appca/canvas/scene.py: panels, ranges, colours and pictures. */
 
 import { clamp, mix } from '../layout/geometry.js';
 import { spreadOrder } from '../scene/scene.js';
 
 const FULL = 32767;
 const [MOST_PANELS, MOST_POINTS, AT_FIRST, MOST_COLUMNS] = [240, 2_000_000, 60, 40];
-const [SIDE, GREY, COLOUR] = [2048, 4096, 1024]; // px of a sheet, and images on it
+const [SIDE, GREY, COLOUR] = [2048, 4096, 1024]; // side of a sheet in px; maximum number of grey and colour images on it
 const spacing = 0.5;
 
 /** @typedef {{meta: any, buffers: Record<string, any>}} Part of a scene */
 
-/** Lowest and highest value without a share at either end. @param {ArrayLike<number>} values @param {number} share */
+/** Return the lowest and highest value, without a share of the values at each end. @param {ArrayLike<number>} values @param {number} share */
 function endsOf(values, share) {
   const sorted = Float64Array.from(values).sort();
   const at = Math.ceil(share * (sorted.length - 1));
@@ -20,7 +20,7 @@ function endsOf(values, share) {
 /** @template {Values} T @param {T} values row by row @param {number} d @param {number} j @returns {T} */
 const columnOf = (values, d, j) => /** @type {any} */ (values.filter((_, at) => at % d === j));
 
-/** The central range with zero inside and a margin. @param {ArrayLike<number>} values */
+/** Return the central range, including zero and a margin. @param {ArrayLike<number>} values */
 function tails(values) {
   const [least, most] = endsOf(values, 0);
   const [some, many] = endsOf(values, values.length < 20 ? 0 : 0.005);
@@ -41,7 +41,7 @@ function quantity(values, title, { ramp, missing }) {
   return { codes, colouring };
 }
 
-/** Whether images are strokes on black, as appca/canvas/sheets.py tells them. @param {PageData} data */
+/** Whether images are strokes on black, by the rule of appca/canvas/sheets.py. @param {PageData} data */
 function isInk({ values, n, d, shape, divide }) {
   if (!shape || shape[2]) return false;
   const some = Array.from(values.subarray(0, d * Math.min(n, 200)), (v) => (255 * v) / divide);
@@ -53,7 +53,7 @@ function isInk({ values, n, d, shape, divide }) {
   return dark >= 0.5 && corners >= (3.6 * some.length) / d && bright >= 0.3;
 }
 
-/** What does not change with a fit: colours, texts, images, and the map of two principal scores. @param {PageData} data @param {Float64Array} scores n x 2 @param {PageLook} look @returns {Part} */
+/** Return the parts that do not depend on the fit: colours, texts, images, and the PCA map. @param {PageData} data @param {Float64Array} scores n x 2 @param {PageLook} look @returns {Part} */
 export function rowsPart(data, scores, look) {
   const { n, labels, shape, names, ids, values, d } = data;
   /** @type {Part} */ const { meta, buffers } = { meta: { colourings: {} }, buffers: {} };
@@ -91,7 +91,7 @@ export function rowsPart(data, scores, look) {
   return { meta: { ...meta, format: 1, rows: n, doubt_below: 128 }, buffers };
 }
 
-/** The power of two that holds a side and a seam. @param {number[]} tile */
+/** Return the side of a cell: a power of two with space for a tile and a seam. @param {number[]} tile */
 const cellOf = ([h, w]) => 1 << Math.max(3, Math.ceil(Math.log2(Math.max(h, w) + 2)));
 
 /** @param {PageData} data */
@@ -104,7 +104,7 @@ function sheetsOf(data) {
   return { tile, cell, columns, per_sheet, count, style };
 }
 
-/** Pixels of cells, a tile in the middle of each, whose edge goes on to that of the cell. @param {number} count @param {number} cell @param {number} columns @param {number[]} tile @param {(pixels: Uint8ClampedArray, to: number, at: number, pixel: number) => void} paint one pixel */
+/** Return the pixels of a sheet: a tile in the middle of each cell, with its edge extended to the edge of the cell. @param {number} count @param {number} cell @param {number} columns @param {number[]} tile @param {(pixels: Uint8ClampedArray, to: number, at: number, pixel: number) => void} paint one pixel */
 function cells(count, cell, columns, [h, w], paint) {
   const [width, height] = [cell * Math.min(columns, count), cell * Math.ceil(count / columns)];
   const pixels = new Uint8ClampedArray(4 * width * height).fill(255);
@@ -119,7 +119,7 @@ function cells(count, cell, columns, [h, w], paint) {
   return { width, height, pixels };
 }
 
-/** A sheet of images. @param {PageData} data @param {number} number */
+/** Draw a sheet of images. @param {PageData} data @param {number} number */
 export function sheet(data, number) {
   const { tile, cell, columns, per_sheet: per } = sheetsOf(data);
   const order = spreadOrder(data.n).subarray(number * per, (number + 1) * per);
@@ -132,7 +132,7 @@ export function sheet(data, number) {
   });
 }
 
-/** Pictures of the components for a light page, then for a dark one. @param {number[]} shape @param {FitState} state @param {PageLook} look */
+/** Draw the components for the light theme, then for the dark theme. @param {number[]} shape @param {FitState} state @param {PageLook} look */
 function pictures([h, w, channels = 1], { W, latent }, look) {
   const K = latent.length;
   const value = (/** @type {number} */ k, /** @type {number} */ pixel) => {
@@ -163,7 +163,7 @@ function panelOf(components, count, cell, range) {
   return { components, axes, start: 0, listed: 0, count, cell, levels: [], range };
 }
 
-/** What a fit adds. @param {PageData} data @param {FitState} state as it is shown @param {Described} said @param {PageLook} look @returns {Part & {pictures?: ReturnType<typeof pictures>}} */
+/** Return the parts of a scene that depend on the fit. @param {PageData} data @param {FitState} state with the components in the order shown @param {Described} said @param {PageLook} look @returns {Part & {pictures?: ReturnType<typeof pictures>}} */
 export function fitPart({ n, names, shape }, state, said, look) {
   const { K, L, active, membership } = said;
   const [slots, values] = [new Uint8Array(n * L), new Float32Array(n * L)];
@@ -209,7 +209,7 @@ function layoutsOf(usage) {
   return { first, layouts: { subspaces, ...(pairs && { pairs }) }, order };
 }
 
-/** Panels of pairs, whose rows the canvas finds. @param {Usage} usage */
+/** Return the panels of pairs; the canvas computes their rows. @param {Usage} usage */
 function triangle({ n, K, L, slots, values, rows }) {
   const each = (L * (L - 1)) / 2;
   const most = Math.min(n, Math.floor(MOST_POINTS / each));
@@ -227,7 +227,7 @@ function triangle({ n, K, L, slots, values, rows }) {
   return { kind: 'triangle', title: 'Pairs', spacing, panels, ...drawn };
 }
 
-/** A panel for each set of components, those beyond the fullest gathered. @param {Usage} usage */
+/** Return a panel for each large support; the other supports are gathered. @param {Usage} usage */
 function grid({ L, slots, values, rows }) {
   /** @type {Map<string, number[]>} */ const found = new Map();
   for (const row of rows) {

@@ -1,13 +1,13 @@
-/** What computes beside the page: reads files, fits, makes scenes, images and files to save. */
+/** The worker: reads files, fits, and creates scenes, images and files to save. */
 
 import { arranged, closedForm, describe, Fits, resized, rowsOf, times } from './em.js';
 import { readFiles, sessionOf, tableOf } from './files.js';
 import { fitPart, rowsPart, sheet } from './maker.js';
 
-const [AT_ONCE, LARGE] = [90, 1e6]; // ms until a fit is shown; how many numbers are many
-const [PATIENCE, LAST] = [1500, 6]; // ms for starts, and steps over all features, of many numbers
-const TRAVEL = 450; // ms in which points move, and nothing else computes
-const WORTH = 5e-3; // nats a row by which another end is shown instead
+const [AT_ONCE, LARGE] = [90, 1e6]; // ms until a fit is shown; number of values above which data are large
+const [PATIENCE, LAST] = [1500, 6]; // for large data: ms for the starts, and maximum number of steps over all features
+const TRAVEL = 450; // ms in which points move and the worker pauses
+const WORTH = 5e-3; // minimum gain in nats per row at which a better fit replaces the one shown
 
 /** @typedef {{k: number, l: number, latent: Latent, moving?: boolean}} Wanted */
 
@@ -17,12 +17,12 @@ const WORTH = 5e-3; // nats a row by which another end is shown instead
 /** @type {Fits} */ let fits;
 /** @type {{state: FitState, said: Described, wanted: Wanted} | null} on screen */ let shown = null;
 /** @type {Wanted | null} */ let next = null;
-let [busy, reading] = [false, 0]; // whether steps are taken; how many drops of files are read
+let [busy, reading] = [false, 0]; // whether a fit is running; number of drops being read
 /** @type {Map<string, {state: FitState, value: number, done: boolean}>} */ let ends = new Map();
 
 const { port1, port2 } = new MessageChannel();
 /** @type {(_?: any) => void} */ let wake = () => {};
-/** Let messages in, for some time unless another fit is wanted. */
+/** Let messages arrive; wait `ms` milliseconds, or until another fit is requested. */
 const pause = (ms = 0) =>
   new Promise((resume) => {
     if (ms) return setTimeout((wake = resume), ms);
@@ -30,7 +30,7 @@ const pause = (ms = 0) =>
     port2.postMessage(0);
   });
 
-/** Take steps until the end, or until it is over. @param {Generator<any, any>} path @param {() => boolean} over @param {(state: FitState) => void} [better] for the best of the first starts */
+/** Run a path to its end. @param {Generator<any, any>} path @param {() => boolean} over whether to stop early @param {(state: FitState) => void} [better] called with the best of the first starts */
 async function follow(path, over, better) {
   for (let last = performance.now(); ;) {
     const { done, value } = path.next();
@@ -60,7 +60,7 @@ function show(wanted, state, done) {
     before.done ||= done;
     if (shown?.wanted === wanted) return say(before.value, done);
   } else ends.set(key, { state, value, done });
-  const refined = shown?.wanted === wanted; // the same K and L, from another start
+  const refined = shown?.wanted === wanted; // the same K and L from another start
   const { came: all, ...made } = arranged(state, found, shown?.state ?? null);
   const came = refined ? [] : all;
   shown = { ...made, wanted };
@@ -70,7 +70,7 @@ function show(wanted, state, done) {
   say(value, done);
 }
 
-/** Fit what is wanted: at once from what is there, then from other starts while nothing else is wanted. @param {Wanted} wanted */
+/** Fit the requested K and L: first from an available fit, then from other starts until another size is requested. @param {Wanted} wanted */
 async function fit(wanted) {
   const { k, l, latent } = wanted;
   const [here, start] = [fits, performance.now()];

@@ -8,7 +8,7 @@ import { selectedIn } from '../text/headers.js';
 import { font, widthOf, write, button, element, icon, iconButton, range } from './dom.js';
 import { cssOf } from '../theme.js';
 
-/** @param {HTMLElement} place shows the name, and gives way to a field for the new one @param {string} name @param {number} longest letters @param {(text: string) => void} send */
+/** @param {HTMLElement} place shows the name; a field for the new name replaces it @param {string} name @param {number} longest maximum number of letters @param {(text: string) => void} send */
 export function typeOver(place, name, longest, send) {
   let over = false;
   const close = (/** @type {boolean} */ kept) => {
@@ -19,7 +19,7 @@ export function typeOver(place, name, longest, send) {
     if (kept && field.value.trim() !== name) send(field.value);
   };
   const keydown = (/** @type {KeyboardEvent} */ event) => {
-    event.stopPropagation(); // letters are keys of the picture
+    event.stopPropagation(); // letters are shortcuts of the picture
     if (event.key === 'Enter' || event.key === 'Escape') close(event.key === 'Enter');
   };
   const label = place.getAttribute('aria-label') ?? (place.title || 'name');
@@ -31,9 +31,9 @@ export function typeOver(place, name, longest, send) {
 
 const SHOWN = 40; // maximum number of classes
 const LONGEST = 60; // maximum number of letters of a class's name
-const [BESIDE, GAP] = [24, 6]; // px beside a class's name: dot, gap and padding; and before its count
+const [BESIDE, GAP] = [24, 6]; // px for a class's dot, gap and padding; px before its count
 
-/** Count the rows of each class, without rows that have one of these flags. @param {Stage} stage */
+/** Count the rows of each class, except rows with one of these flags. @param {Stage} stage */
 export function classCounts(stage, without = HIDDEN) {
   const { codes, flags } = stage.rows;
   const counts = new Uint32Array(codesIn(codes));
@@ -42,7 +42,7 @@ export function classCounts(stage, without = HIDDEN) {
   return counts;
 }
 
-/** Format the end of a scale; whole and large numbers have no decimals. @param {number} value */
+/** Format a limit of a scale; integers and large numbers have no decimals. @param {number} value */
 const end = (value) =>
   Math.abs(value) < 1000 && value % 1
     ? signed(value, 2)
@@ -148,7 +148,7 @@ function fillLegend(stage, into, rename) {
   into.dataset.classes = String(there.length);
 }
 
-const LEVELS = 254; // of a ramp; the code after the last means missing
+const LEVELS = 254; // number of levels of a ramp; the code after the last means missing
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
 /** @param {Meta} meta @param {View[]} views */
@@ -184,14 +184,14 @@ function strongest(meta, components) {
   return said.join('');
 }
 
-/** @param {Stage} stage @param {Actions} actions @param {HTMLElement} tools @param {HTMLElement} more what opens beside them @param {(box: Rect) => number} near strength of what stands over data near the hand @param {(label: string, before: string, now: string) => void} rename a class */
+/** @param {Stage} stage @param {Actions} actions @param {HTMLElement} tools @param {HTMLElement} more menu beside them @param {(box: Rect) => number} near opacity of a box over data near the pointer @param {(label: string, before: string, now: string) => void} rename a class */
 export function buildBar(stage, actions, tools, more, near, rename) {
   const title = element('b', 'appca-title');
   const under = element('span', 'appca-under');
   const heading = element('div', 'appca-heading', {}, title, under);
   const goBack = () => {
     stage.views.forEach((view) => actions.close(view));
-    stage.hit.focus({ preventScroll: true }); // this button goes
+    stage.hit.focus({ preventScroll: true }); // the focused button is about to be removed
   };
   const back = button('appca-back', {}, goBack, icon('back'), 'All panels');
   const name = element('b', '');
@@ -207,7 +207,7 @@ export function buildBar(stage, actions, tools, more, near, rename) {
   const bar = element('div', 'appca-bar', {}, ...parts);
   stage.root.append(bar);
   let [filled, docked] = ['', ''];
-  let [w, h] = [0, 0]; // of the tools
+  let [w, h] = [0, 0]; // size of the tools
 
   /** Update the bar once the picture is complete. */
   const settle = () => {
@@ -261,9 +261,9 @@ export function buildBar(stage, actions, tools, more, near, rename) {
     bar.style.cssText =
       block && box
         ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px`
-        : `width:${stage.width}px`; // also over a second view
+        : `width:${stage.width}px`; // also across a second view
     for (const step of ['appca-slim', 'appca-whole'])
-      // without counts, then in lines
+      // if there is no space: without counts, then in lines
       if (block && legend.scrollHeight > legend.clientHeight) bar.classList.add(step);
     rest.textContent = '';
     for (let i = 0; i < 2; i += 1) {
@@ -310,14 +310,14 @@ export function buildBar(stage, actions, tools, more, near, rename) {
   return { follow };
 }
 
-const SPAN = 12; // numbers on a slider, until a larger one is chosen
+const SPAN = 12; // length of a slider, until a larger number is chosen
 const EVERY = 60; // ms until a busy host is asked again
 
 /** Create a field for an integer from 1 to its `max`. @param {string} label @param {(value: number) => void} take */
 function buildNumber(label, take) {
   const change = () => {
     const typed = Math.round(field.valueAsNumber) || Number(field.defaultValue) || 1;
-    field.defaultValue = field.value; // the user has stopped typing
+    field.defaultValue = field.value; // the field was left after typing
     take(Math.min(Math.max(typed, 1), Number(field.max)));
   };
   const field = element('input', '', { type: 'number', min: 1, 'aria-label': label, change });
@@ -387,7 +387,7 @@ export function buildSizes(send, busy) {
   });
   const learned = element('span', '', {}, 'L learned');
   const box = element('div', 'appca-sizes', {}, ofK.box, ofL.box, learned);
-  /** @param {Sizes} sizes @param {number} [seen] the last number that the host has taken */
+  /** @param {Sizes} sizes @param {number} [seen] number of the last message that the host has handled */
   const show = (sizes, seen = number) => {
     if (timer || seen < number) return; // the user has changed it again
     told = sizes;
@@ -437,7 +437,7 @@ export function buildControls(send, busy = () => false) {
     });
     views.replaceChildren(...radios);
   };
-  /** @param {Controls} controls @param {number} [seen] the last message that the host has taken */
+  /** @param {Controls} controls @param {number} [seen] number of the last message that the host has handled */
   const show = (controls, seen = number) => {
     sizes.box.hidden = !controls.sizes;
     if (controls.sizes) sizes.show(controls.sizes, seen);
@@ -446,7 +446,7 @@ export function buildControls(send, busy = () => false) {
     coloured.hidden = !controls.colours.length;
     const { colour: key } = controls;
     if (![...colour.options].some(({ value }) => value === key))
-      colour.append(new Option(capital(key.replace(':', ' ').replace(',', ' and ')), key)); // of two components
+      colour.append(new Option(capital(key.replace(':', ' ').replace(',', ' and ')), key)); // a colouring by two components
     colour.value = key;
     column.hidden = !controls.columns || !controls.colour.startsWith('feature:');
     column.max = String(controls.columns);
@@ -461,7 +461,7 @@ export function buildControls(send, busy = () => false) {
       step.disabled = !controls.steps?.[i];
     });
   };
-  /** Return undo and redo, if possible, for the palette. @returns {Act[]} */
+  /** Return undo and redo as actions for the palette, if they are possible. @returns {Act[]} */
   const acts = () =>
     steps
       .filter(({ hidden, disabled }) => !hidden && !disabled)

@@ -133,7 +133,7 @@ function fill(stage, row, picture, lines) {
   const largest = [...used]
     .sort((a, b) => Math.abs(scene.score(row, b)) - Math.abs(scene.score(row, a)))
     .slice(0, 3)
-    .sort((a, b) => a - b); // same order as in the row's details
+    .sort((a, b) => a - b); // the same order as in the row's details
   const terms = largest.flatMap((k) => [
     ` + ${signed(scene.score(row, k) * meta.score_unit)} × `.replace('+ −', '− '),
     element('span', 'appca-term', {}, componentName(meta, k)),

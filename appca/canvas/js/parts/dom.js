@@ -51,7 +51,7 @@ export function icon(name) {
 export const button = (name, attributes, click, ...children) =>
   element('button', name, { type: 'button', ...attributes, click }, ...children);
 
-/** Create a button with an icon, whose word is its name and tooltip. @param {keyof typeof ICONS} name @param {string} word @param {() => void} run */
+/** Create a button with an icon; `word` is its accessible name and tooltip. @param {keyof typeof ICONS} name @param {string} word @param {() => void} run */
 export const iconButton = (name, word, run) =>
   button('appca-tool', { title: word, 'aria-label': word }, run, icon(name));
 

@@ -7,7 +7,7 @@ import { cssOf } from '../theme.js';
 import { classCounts } from './bar.js';
 import { button, element, icon, paint, quiet } from './dom.js';
 
-/** Groups in their order: name, what Enter does, icon. @type {Record<HitKind, [string, string, 'search' | 'play' | 'bookmark' | 'tune']>} */
+/** Groups in display order: name, action of Enter, icon. @type {Record<HitKind, [string, string, 'search' | 'play' | 'bookmark' | 'tune']>} */
 const GROUPS = {
   panel: ['Panels', 'Open it', 'search'],
   component: ['Components', 'Show its row and column', 'search'],
@@ -80,12 +80,12 @@ async function rowsOf({ meta, rows, scene, colouring }, query) {
 function withText(all, query) {
   const rank = (/** @type {T} */ { label }) => {
     const at = label.toLowerCase().indexOf(query);
-    return at > 0 && /\w/.test(label[at - 1]) ? 2 : Math.min(at, 1); // -1 if it is missing
+    return at > 0 && /\w/.test(label[at - 1]) ? 2 : Math.min(at, 1); // -1 if the label does not contain it
   };
   return all.filter((item) => rank(item) >= 0).sort((a, b) => rank(a) - rank(b));
 }
 
-/** @param {Stage} stage @param {string} text ">" before it asks for actions alone, "#" for rows, "{" for panels @param {Act[]} acts @returns {Promise<Hit[]>} of all groups, in their order */
+/** @param {Stage} stage @param {string} text begins with ">" to find only actions, "#" for rows, "{" for panels @param {Act[]} acts @returns {Promise<Hit[]>} of all groups, in their order */
 export async function find(stage, text, acts) {
   const { meta, colouring, options, scene, callbacks } = stage;
   const query = text.trim().toLowerCase().replace(/^>\s*/, '');
@@ -94,7 +94,7 @@ export async function find(stage, text, acts) {
   if (text.trim().startsWith('>')) return matching('action', acts);
   const set = setOf(query) ?? (/^\{\d+\}?$/.test(query) ? [parseInt(query.slice(1), 10)] : null);
   const hits = set ? await panels(stage, set) : [];
-  if (query.startsWith('{')) return hits; // no row has this name
+  if (query.startsWith('{')) return hits; // ids of rows do not begin with {
   if (query.startsWith('#')) return rowsOf(stage, query);
   const { names = [], kind, title = 'class' } = colouring ?? {};
   const counts = kind === 'category' ? classCounts(stage, 0) : [];
@@ -154,7 +154,7 @@ const KEYS = {
     ['Next nearest row', '←', '→'],
     ['Go there', 'Enter'],
     ['Select all nearest', 'N'],
-    ['Let go', 'Esc'],
+    ['Remove the focus', 'Esc'],
   ],
 };
 
@@ -162,7 +162,7 @@ const KEYS = {
 const caps = (...keys) =>
   element('span', 'appca-keys', {}, ...keys.map((key) => element('kbd', '', {}, key)));
 
-/** Close a dialog, and focus the picture, because the focus would remain inside for a moment. @param {Stage} stage @param {HTMLDialogElement} made */
+/** Close a dialog and focus the picture; otherwise the focus would remain in the dialog for a moment. @param {Stage} stage @param {HTMLDialogElement} made */
 function shut(stage, made) {
   made.close();
   stage.hit.focus({ preventScroll: true });
@@ -177,7 +177,7 @@ function dialog(stage, name, label, title, ...children) {
     click: (/** @type {Event} */ { target }) => target === made && shuts(),
     wheel: (/** @type {Event} */ event) => event.stopPropagation(),
     keydown: (/** @type {KeyboardEvent} */ event) => {
-      event.stopPropagation(); // keeps keys from the page
+      event.stopPropagation(); // hides keys from the page
       if (event.key === 'Escape') shuts();
     },
   };
@@ -227,7 +227,7 @@ function pictureOf({ pictures, rows, sheets, scene, palette, dark }, hit, side) 
 const rowsUsing = ({ rows, scene }, component) =>
   [...rows.codes.keys()].filter((row) => scene.score(row, component));
 
-/** Show the selected hit enlarged beside the list, a component with the rows at its ends. @param {Stage} stage @param {Hit} hit */
+/** Show the selected hit enlarged beside the list; a component has the rows at its ends. @param {Stage} stage @param {Hit} hit */
 function preview(stage, { component, ...hit }) {
   const { scene, sheets } = stage;
   const large = pictureOf(stage, { ...hit, component }, 132);
@@ -244,8 +244,8 @@ function preview(stage, { component, ...hit }) {
   return [...parts, enter, element('p', '', {}, 'Select its rows', caps('Ctrl', 'Enter'))];
 }
 
-const SHOWN = 3; // results of a group among all groups
-const LISTED = 50; // of one group
+const SHOWN = 3; // results per group if all groups are shown
+const LISTED = 50; // results if a single group is shown
 const REST = 60; // ms without typing before a search
 const RECENT = 6;
 
@@ -257,7 +257,7 @@ function marked(text, query) {
   return [text.slice(0, at), element('mark', '', {}, text.slice(at, end)), text.slice(end)];
 }
 
-/** @param {Stage} stage @param {Actions} actions @param {(target: Target) => void} fly @param {() => Act[]} acts what can be done */
+/** @param {Stage} stage @param {Actions} actions @param {(target: Target) => void} fly @param {() => Act[]} acts available actions */
 export function buildPalette(stage, actions, fly, acts) {
   const id = `${stage.id}-found`;
   const label = 'Find a component, class, selection, row, column or action';
@@ -274,7 +274,7 @@ export function buildPalette(stage, actions, fly, acts) {
   const columns = element('div', 'appca-columns', {}, list, aside);
   const title = [icon('search'), input];
   const made = dialog(stage, 'appca-palette', 'Find anything', title, chips, columns, foot);
-  let [group, sought] = ['', '']; // the only group that is shown; the query that the hits answer
+  let [group, sought] = ['', '']; // the single group shown, if any; the query of the hits
   let chosen = 0;
   /** @type {number[]} */ let starts = []; // places of the first hits of groups
   /** @type {Hit[]} */ let hits = [];

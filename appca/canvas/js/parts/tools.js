@@ -1,4 +1,4 @@
-/** Tools in the corner, the menu of rare settings, and the player of a rotation. */
+/** Tools in the corner, the menu of views and filters, and the player of a turn. */
 
 import { flipped } from '../input/actions.js';
 import { STRIP } from '../layout/view.js';
@@ -70,7 +70,7 @@ function slider(word, value, most, said, run) {
   return element('label', 'appca-slider', {}, word, input, text);
 }
 
-const LEAST = Array.from({ length: 21 }, (_, step) => (step ? Math.round(2 ** (step / 1.6)) : 0)); // rows of a panel, by the slider's step
+const LEAST = Array.from({ length: 21 }, (_, step) => (step ? Math.round(2 ** (step / 1.6)) : 0)); // minimum number of rows in a panel, by slider step
 const DENSE = ['fewest', 'fewest', 'fewer', 'fewer', 'usual', 'more', 'more', 'most', 'most'];
 
 /** @param {Stage} stage @param {Actions} actions @param {{update: (options: Options) => void, save: () => void}} does */
@@ -118,7 +118,7 @@ export function buildMore(stage, actions, does) {
     const many = meta.components.length;
     const named = colouring?.kind === 'category' && colouring.names.length <= 40;
     const names = colouring?.names ?? [];
-    const counts = named ? classCounts(stage, 0) : []; // also of rows the filter hides
+    const counts = named ? classCounts(stage, 0) : []; // includes rows that the filter hides
     const by = colouredBy(meta, stage.colouringName);
     const colour = (/** @type {number[]} */ some) =>
       does.update({ colouring: colouringBy(meta, some) || before });
@@ -170,7 +170,7 @@ export function buildMore(stage, actions, does) {
     const saving = button('appca-option', {}, does.save, 'Save picture');
     saving.addEventListener('click', () => show(false));
     box.append(element('div', 'appca-options', {}, saving));
-    focusable()[held]?.focus({ preventScroll: true }); // the focused element was redrawn, too
+    focusable()[held]?.focus({ preventScroll: true }); // the focused element was redrawn, so focus its successor
   };
   actions.changed.push(fill);
   stage.settled.push(() => {
@@ -234,7 +234,7 @@ export function buildTourbar(stage, actions) {
   return { run };
 }
 
-const LISTED = 120; // panels to go to
+const LISTED = 120; // maximum number of panels in the list
 
 /** @param {Stage} stage @param {Actions} actions @param {() => void} tour @param {() => void} search @param {{button: HTMLElement, chip: HTMLElement}} more */
 export function buildTools(stage, actions, tour, search, more) {
@@ -254,7 +254,7 @@ export function buildTools(stage, actions, tour, search, more) {
     iconButton('plus', 'Zoom in (+)', () => actions.zoom(view(), 1.5)),
   ];
   const fit = iconButton('fit', 'All panels (0)', () => actions.home(view()));
-  for (const button of [buttons[2], ...zooms, fit]) button.dataset.narrow = 'no'; // does not fit on a phone
+  for (const button of [buttons[2], ...zooms, fit]) button.dataset.narrow = 'no'; // hidden on a phone, where they do not fit
   const find = iconButton('search', 'Find anything (Ctrl+K)', search);
   find.append(element('kbd', '', {}, 'Ctrl K'));
   const change = () =>
@@ -269,7 +269,7 @@ export function buildTools(stage, actions, tour, search, more) {
       ({ name, count, index }) => new Option(`${name}  ${grouped(count)}`, `${index}`),
     );
     jump.replaceChildren(new Option('All panels', ''), ...options);
-    jump.selectedIndex = -1; // so that every choice is a change
+    jump.selectedIndex = -1; // so that every choice fires a change event
     if (opened) jump.value = `${opened.panel}`;
   };
   stage.settled.push(list);

@@ -14,7 +14,7 @@ function blank(index, components, start, count) {
   return { ...place, range, extent: range };
 }
 
-/** @param {Scene} scene @param {string} name @param {Uint32Array} order listed rows @param {Uint16Array | null} map @returns {Layout} */
+/** @param {Scene} scene @param {string} name @param {Uint32Array} order listed rows of all panels @param {Uint16Array | null} map @returns {Layout} */
 export function buildLayout(scene, name, order, map) {
   const meta = scene.meta.layouts[name];
   const { kind, title, spacing } = meta;
@@ -44,7 +44,7 @@ export function buildLayout(scene, name, order, map) {
 /** Return the rows of all panels: each panel's listed rows, then its other rows in image order. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} order @param {Int16Array} xy filled for rows assigned to pairs */
 function allRows(scene, meta, order, xy) {
   const total = xy.length / 2;
-  if (meta.panels.every(({ count, listed }) => count === listed)) return order.subarray(0, total); // after them come the rows gathered as "other"
+  if (meta.panels.every(({ count, listed }) => count === listed)) return order.subarray(0, total); // the gathered rows are after them
   const rows = new Uint32Array(total);
   let start = 0;
   const ends = meta.panels.map((panel) => {
@@ -69,7 +69,7 @@ export function some(layout, names) {
   return { ...layout, kind: layout.kind === 'strips' ? 'strips' : 'grid', panels };
 }
 
-/** Append each row, with its two scores, to the listed rows of its pairs' panels; read its state only once. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} rows @param {Int16Array} xy @param {number[]} ends of the listed rows */
+/** Append each row, with its two scores, to the panels of its pairs, after their listed rows; read each row only once. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} rows @param {Int16Array} xy @param {number[]} ends of each panel's listed rows */
 function fillPairs(scene, meta, rows, xy, ends) {
   const { components, scores, active, tile } = scene;
   const drawn = scene.priority.subarray(0, meta.drawn?.rows ?? scene.rows);
@@ -138,7 +138,7 @@ function placeScores(scene, { rows, xy }, panel) {
   }
 }
 
-/** Return a row's fixed position on a meaningless axis, evenly spread over rows. @param {number} row @param {number} factor */
+/** Return a row's fixed position on an axis without meaning; positions are evenly spread. @param {number} row @param {number} factor */
 const jitter = (row, factor) => (((Math.imul(row, factor) >>> 0) / 4294967296) * 1.6 - 0.8) * FULL;
 
 /** Return the padded range of a panel's points, including zero but not extreme outliers. @param {Int16Array} xy @param {Panel} panel @returns {Bounds} */
@@ -164,15 +164,15 @@ export function setAxes(scene, layout, panel, axes) {
   placeScores(scene, layout, panel);
   panel.extent = extent(layout.xy, panel);
   panel.range = panel.extent;
-  panel.levels = []; // placement is computed again
+  panel.levels = []; // forces a new placement of images
   layout.revision += 1;
 }
 
-/** @typedef {{components: number[], start: number, count: number}} Gathered where its rows are listed */
+/** @typedef {{components: number[], start: number, count: number}} Gathered a subspace and the position of its rows in the list */
 
 const MOST = 60; // maximum number of panels opened at a time
 
-/** Return the gathered subspaces in the order of the list, largest first. @param {Scene} scene @param {string} name @returns {Promise<Gathered[]>} */
+/** Return the gathered subspaces in list order, largest first. @param {Scene} scene @param {string} name @returns {Promise<Gathered[]>} */
 export async function gatheredOf(scene, name) {
   const { components, active, meta } = scene;
   const { start, count } = meta.layouts[name].other ?? { start: 0, count: 0 };

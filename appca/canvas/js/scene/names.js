@@ -5,7 +5,7 @@ export function setName(meta, components) {
   return `{${components.map((index) => meta.components[index].number).join(',')}}`;
 }
 
-/** Title of a panel: names of its components, if any, with the numbers. @param {Meta} meta @param {{name: string, components: number[]}} panel */
+/** Return a panel's title: the numbers of its components, with their names, if any. @param {Meta} meta @param {{name: string, components: number[]}} panel */
 export function panelTitle(meta, { name, components }) {
   const of = components.map((index) => meta.components[index]);
   if (name !== setName(meta, components) || !of.some((component) => component.name)) return name;
@@ -24,7 +24,7 @@ export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 /** Format an integer as "12,345". @param {number} count */
 export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
-/** Return a row's number as pages show it, counted from 1, or from 0 if the ids are. @param {Meta} meta @param {number} row */
+/** Return a row's number as pages show it, counted from 1, or from 0 if the ids start at 0. @param {Meta} meta @param {number} row */
 export const rowNumber = (meta, row) => grouped(row + (meta.words?.first ?? 0));
 
 /** Format a score with a minus sign; a rounded zero has no sign. @param {number} value @param {number} [digits] */

@@ -15,7 +15,7 @@ export class Rows {
     this.selected = 0;
     this.packed = new Uint8Array(Math.ceil(count / 8)); // one bit per row, lowest bit first
     this.hidden = 0;
-    this.flagsChanged = 1; // revision numbers that reveal changes
+    this.flagsChanged = 1; // revision numbers, which increase with every change
     this.codesChanged = 1;
     this.names = ''; // class names
   }
@@ -36,7 +36,7 @@ export class Rows {
     return new Uint8Array(new ArrayBuffer(4 * Math.ceil(this.count / 4)), 0, this.count);
   }
 
-  /** Select the marked rows. @param {Uint8Array} hits as `bytes` makes them, each 0 or 1 @param {How} how */
+  /** Select the marked rows. @param {Uint8Array} hits 0 or 1 per row, padded as by `bytes` @param {How} how */
   apply(hits, how) {
     const [words, marks] = [this.flags, hits].map(({ buffer }) => new Int32Array(buffer));
     const bits = new Uint8Array(Math.ceil(this.count / 8));
@@ -46,7 +46,7 @@ export class Rows {
     for (let i = 0; i < words.length; i += 1) {
       // process four rows at a time
       const word = words[i];
-      const hit = marks[i] & ~(word >> 3); // without hidden rows
+      const hit = marks[i] & ~(word >> 3); // hidden rows cannot be selected
       const before = word & kept;
       const now = without ? before & ~hit : before | hit;
       words[i] = (word & ~EACH) | now;
@@ -65,7 +65,7 @@ export class Rows {
     this.apply(hits, how);
   }
 
-  /** @param {Uint8Array} bits as `packed` gives them */
+  /** @param {Uint8Array} bits in the format of `packed` */
   unpack(bits) {
     const hits = this.bytes();
     for (let row = 0; row < this.count; row += 1) hits[row] = (bits[row >> 3] >> (row & 7)) & 1;
@@ -132,7 +132,7 @@ export const codesIn = (codes) => 2 ** (8 * codes.BYTES_PER_ELEMENT);
 /** Sort codes by count, largest first. @param {Map<number, number>} classes */
 export const ranked = (classes) => [...classes].sort((a, b) => b[1] - a[1]);
 
-/** "mostly 9s and 4s". @param {Cell} cell @param {string[]} names */
+/** Return, for example, "mostly 9s and 4s". @param {Cell} cell @param {string[]} names */
 export function mostly(cell, names) {
   const said = ranked(cell.classes)
     .filter(([code, many]) => code < names.length && many > 0.25 * cell.count)

@@ -24,7 +24,7 @@ export class Scene {
     this.near = new Uint32Array(0); // nearest rows of each row in the data, once fetched
   }
 
-  /** Fetch data of every layout, and prefetch the next buffers. @param {string[]} [next] buffers */
+  /** Fetch the data that every layout needs, and prefetch the given buffers. @param {string[]} [next] buffers */
   async open(next = []) {
     const wide = this.meta.components.length > 255;
     const kinds = { components: wide ? 'u2' : 'u1', scores: 'i2', doubt: 'u1', outside: 'u1' };
@@ -35,7 +35,7 @@ export class Scene {
     );
     for (const name of next)
       if (this.has(name) && this.meta.buffers?.[name]) this.array(name, this.meta.buffers[name][0]);
-    this.priority = spreadOrder(this.rows); // while the buffers arrive
+    this.priority = spreadOrder(this.rows); // computed while the buffers arrive
     for (let tile = 0; tile < this.rows; tile += 1) this.tile[this.priority[tile]] = tile;
     [this.components, this.scores, this.doubt, this.outside] = await wanted;
     return this;
@@ -135,7 +135,7 @@ export const colouringBy = (meta, some) =>
     ? `component${some.length > 1 ? 's' : ''}:${some.map((k) => meta.components[k].number)}`
     : '';
 
-/** Return the components of a colouring: none, one or two. @param {Meta} meta @param {string} name */
+/** Return the components (at most two) of a colouring. @param {Meta} meta @param {string} name */
 export function colouredBy(meta, name) {
   const numbers = COMPUTED.exec(name)?.slice(1).filter(Boolean) ?? [];
   const by = numbers.map((one) => meta.components.findIndex(({ number }) => `${number}` === one));
@@ -165,7 +165,7 @@ export function planeOf({ components, scores, active, rows, meta }, axes) {
   const most = axes.map((axis) => {
     const own = scores.filter((_, at) => components[at] === axis);
     const sizes = own.map(Math.abs).sort();
-    return sizes[Math.floor(0.98 * (sizes.length - 1))] || 1; // so that outliers do not compress the other rows
+    return sizes[Math.floor(0.98 * (sizes.length - 1))] || 1; // because outliers would compress the other rows
   });
   const codes = new Uint8Array(rows).fill(255);
   for (let row = 0; row < rows; row += 1)
@@ -207,7 +207,7 @@ export async function recolour(stage) {
     before.constructor === codes.constructor &&
     before.length === codes.length &&
     before.every((/** @type {number} */ code, /** @type {number} */ row) => code === codes[row]);
-  if (!same) rows.codesChanged += 1; // scenes of the same data can have the same classes
+  if (!same) rows.codesChanged += 1; // otherwise the new scene has the same classes
   Object.assign(rows, { codes, names });
   stage.settleSoon();
 }

@@ -50,14 +50,14 @@ export function drawNames(stage) {
     const of = card.w > 120 ? ` of ${grouped(all)}` : '';
     const count = picked ? grouped(picked) + of : grouped(all);
     const text = tour?.about ?? (part.inset ? `${panel.name} of all rows` : count);
-    const beside = part.inset || open; // else at the right edge
+    const beside = part.inset || open; // otherwise at the right edge
     const plain = font(beside ? 12.5 : Math.min(12, size) - 0.5);
     const free = card.w - widthOf(context, text, plain) - 2 * pad - 3;
     const shorter = [named, named.replace(` ${panel.name}`, '')];
     const fitting = shorter.find((words) => widthOf(context, words, style) < free) ?? panel.name;
     const title = tour?.name ?? (part.inset ? 'Map' : fitting);
     const used = widthOf(context, title, style);
-    if (used > card.w - 4) continue; // no room for words
+    if (used > card.w - 4) continue; // no space for text
     write(context, title, card.x + pad, top, { style, colour: theme.text });
     if (part.layout.feet && !open && !panel.other) drawFoot(stage, spot, pad);
     if (used > free) continue;
@@ -79,7 +79,7 @@ function clipTo(context, { rect: { x, y, w, h } }) {
   context.clip();
 }
 
-/** Draw below a panel: the components of its axes, and its other components. @param {Stage} stage @param {Placed} spot @param {number} pad */
+/** Draw the components of a panel's axes, and its other components, below the panel. @param {Stage} stage @param {Placed} spot @param {number} pad */
 function drawFoot({ context, meta, pictures, theme }, { card, panel }, pad) {
   const high = header(card.h);
   const side = pictures.there ? high - 2 : 0;
@@ -119,7 +119,7 @@ export function drawAxes(stage) {
   }
   if (tour) return;
   const bold = { style: font(12.5, 600), colour: theme.text };
-  const more = panel.components.length > 2 ? ' ▾' : ''; // a click shows the next one
+  const more = panel.components.length > 2 ? ' ▾' : ''; // a click shows the next component
   panel.axes.forEach((component, up) => {
     const name = componentName(meta, component);
     const text = (up ? `↑ ${name}` : `${name} →`) + more;
@@ -229,9 +229,9 @@ function chip({ context, theme, options, cameUntil }, component, right, top) {
   write(context, text, right - w / 2, top + 3, { style, colour: theme.text, align: 'center' });
 }
 
-const LINE = 17; // px of a column's name
+const LINE = 17; // height in px of a column's name
 
-/** Draw the columns with the largest weights over bars of their sizes; return false if there is no space. @param {Stage} stage @param {number} component @param {Rect} at */
+/** Draw the names of the columns with the largest weights over bars of the weights; return false if there is no space. @param {Stage} stage @param {number} component @param {Rect} at */
 function weights({ context, meta, theme }, component, at) {
   const { columns = [] } = meta.components[component];
   const w = Math.min(at.w * 1.15, 230);
@@ -253,8 +253,8 @@ function weights({ context, meta, theme }, component, at) {
   return true;
 }
 
-const [TOP, LEFT, TOOLS] = [40, 58, 356]; // of the rulers; space for the tools
-const [SMALL, BIG] = [28, 36]; // px of pictures above and beside
+const [TOP, LEFT, TOOLS] = [40, 58, 356]; // px for the rulers above and at the left; px for the tools
+const [SMALL, BIG] = [28, 36]; // sides in px of pictures above and at the left
 
 /** Draw the pictures of columns and rows at the edges when the view is zoomed in. @param {Stage} stage @param {View} view */
 function rulers(stage, { rect, cam, arrangement: { diagonal } }) {

@@ -1,4 +1,4 @@
-/** Text inside plots, placed at rest where it covers neither data nor text; and marked rows: the focused one with lines to its nearest rows, ghosts and rings of the selection. */
+/** Text inside plots, placed at rest where it covers neither data nor other text; and marked rows: the focused row with lines to its nearest rows, ghosts, and rings of selected rows. */
 
 import { pointsIn } from '../gl/points.js';
 import { box, clamp, holds, pointToPage, scaleOf, touches, within } from '../layout/geometry.js';
@@ -8,7 +8,7 @@ import { codesIn, countsOf, HIDDEN, mostly, ranked, SELECTED } from '../scene/ro
 import { cssOf } from '../theme.js';
 
 const CELL = 6; // px
-const SAMPLE = 80000; // points looked at
+const SAMPLE = 80000; // maximum number of points considered
 const GAP = 3; // px between words
 
 export class Occupancy {
@@ -17,7 +17,7 @@ export class Occupancy {
     this.columns = Math.ceil(width / CELL) + 1;
     this.lines = Math.ceil(height / CELL) + 1;
     this.cells = new Uint16Array(this.columns * this.lines);
-    /** @type {Rect[]} words that stand */ this.words = [];
+    /** @type {Rect[]} rectangles of placed text */ this.words = [];
   }
 
   /** @param {number} x @param {number} y */
@@ -83,9 +83,9 @@ export function occupancyOf(stage, placed = stage.placed) {
   return occupancy;
 }
 
-const SQUARE = 44; // px, in which points of a class are counted
-const END = 24; // px of an image beside words
-const LARGE = 250; // px of a plot that has words in it
+const SQUARE = 44; // side in px of the squares in which the points of a class are counted
+const END = 24; // side in px of an image beside text
+const LARGE = 250; // minimum side in px of a plot with text inside
 
 /** @param {Stage} stage @returns {Label[]} */
 export function placeLabels(stage) {
@@ -101,7 +101,7 @@ export function placeLabels(stage) {
   ]);
 }
 
-/** "+2 −5", how many, mostly which: in the corner of its quadrant. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
+/** Label each quadrant in its corner: signs such as "+2 −5", number of points, most frequent classes. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
 function signCells(stage, spot, room) {
   const { context, theme, rows, meta } = stage;
   const { plot, panel, part } = spot;
@@ -141,7 +141,7 @@ function signCells(stage, spot, room) {
   });
 }
 
-/** "more Shoe" of a component that has a name, else "+3". @param {Component} component @param {number} high */
+/** Return "more Shoe" for a named component, else "+3". @param {Component} component @param {number} high */
 const side = ({ name, number }, high) =>
   name ? `${high ? 'more' : 'less'} ${name}` : `${high ? '+' : '−'}${number}`;
 
@@ -186,12 +186,12 @@ function clusters(stage, spot, room) {
   });
 }
 
-/** Return the densest place of each class: the middle of its points in the grid square with most points. @param {Stage} stage @param {Placed} spot @param {number[]} wanted codes @returns {([number, number] | null)[]} null where no two are close */
+/** Return the densest place of each class: the middle of its points in the grid square with most points. @param {Stage} stage @param {Placed} spot @param {number[]} wanted codes of classes @returns {([number, number] | null)[]} null if no two points of a class are close */
 function densest({ rows: { codes, flags } }, spot, wanted) {
   const { panel, plot, part, view } = spot;
   const { rows, xy } = part.layout;
   const { rect } = view;
-  const [x0, y0] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of the visible part
+  const [x0, y0] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // corner of the visible part
   const x1 = Math.min(plot.x + plot.w, rect.x + rect.w);
   const y1 = Math.min(plot.y + plot.h, rect.y + rect.h);
   const columns = Math.max(0, Math.ceil((x1 - x0) / SQUARE));
@@ -278,12 +278,12 @@ export function drawLabels(stage, labels) {
   }
 }
 
-/** @typedef {{row: number, x: number, y: number, px: number, py: number}} Mark where a row stands, and where its picture is drawn */
-/** @typedef {{held: number, near: ArrayLike<number>}} Subject a row, and those nearest to it */
+/** @typedef {{row: number, x: number, y: number, px: number, py: number}} Mark place (x, y) of a row, and place (px, py) of its picture */
+/** @typedef {{held: number, near: ArrayLike<number>}} Subject a row, and the rows nearest to it */
 /** @typedef {[row: number, u: number, v: number]} Point */
 
-const [HELD, NEAR] = [56, 34]; // px of pictures
-const ROOMY = 300; // px of a plot in which they have room
+const [HELD, NEAR] = [56, 34]; // sides in px of pictures
+const ROOMY = 300; // minimum side in px of a plot with pictures of this size
 const HALO = 6; // px around a picture
 const STEP = 6; // px by which a picture slides outward
 const STEPS = 40;
@@ -308,12 +308,12 @@ function pointsOf(stage, rows) {
           here.push([layout.rows[i], layout.xy[2 * i], layout.xy[2 * i + 1]]);
       if (here.length) points.set(base + index, here);
     }
-  if (cache.size > 4) cache.clear(); // for rows held, hovered and ringed
+  if (cache.size > 4) cache.clear(); // enough for focused, hovered and ringed rows
   caches.set(stage, cache.set(key, points));
   return points;
 }
 
-/** @param {Stage} stage @param {Subject} [subject] the row under the hand; else the one that is held */
+/** @param {Stage} stage @param {Subject} [subject] the row under the pointer, by default the focused row */
 export function drawHeld(stage, subject = stage) {
   if (subject.held < 0 || stage.morph || stage.tour) return;
   const points = pointsOf(stage, [subject.held, ...Array.from(subject.near)]);
@@ -343,7 +343,7 @@ function slide(near, held, plot) {
     const covers = (/** @type {[Mark, number]} */ [{ px, py }, side]) =>
       Math.max(Math.abs(px - mark.px), Math.abs(py - mark.py)) < (side + NEAR) / 2 + 2 * HALO + 2;
     for (let k = 0; k < STEPS && taken.some(covers); k += 1) {
-      const turn = angle + (k % 2 ? 0.35 : 0); // two ways out, so that pictures in line part
+      const turn = angle + (k % 2 ? 0.35 : 0); // alternate between two directions, so that pictures in a line separate
       const [x, y] = [mark.px + STEP * Math.cos(turn), mark.py + STEP * Math.sin(turn)];
       mark.px = clamp(x, plot.x + NEAR / 2, plot.x + plot.w - NEAR / 2);
       mark.py = clamp(y, plot.y + NEAR / 2, plot.y + plot.h - NEAR / 2);
@@ -387,9 +387,9 @@ function draw(stage, { row, x, y, px, py }, side, width) {
   trace(context, { colour: cssOf(palette, rows.codes[row]), width: 1.5 }, around(1));
 }
 
-const FEW = 12; // selected rows that get a ring each, for a point alone is lost among thousands
-const MOST = 1500; // rows that leave ghosts
-const AREA = 110; // pixels of a panel for each of them, so that they do not hide it
+const FEW = 12; // maximum number of selected rows with rings, because a single point is lost among thousands
+const MOST = 1500; // maximum number of rows with ghosts
+const AREA = 110; // px² of a panel per ghost, so that ghosts do not hide it
 
 /** @type {WeakMap<Stage, {key: number, rows: number[], scores?: Float32Array | null}>} */
 const chosen = new WeakMap();
@@ -408,7 +408,7 @@ function selectedOf(stage) {
   return made;
 }
 
-/** Return the places of ghosts: a row on the axes it shares with a panel, and its projection. @param {Stage} stage */
+/** Return the places of ghosts: each row by the axes that it shares with a panel, and by its projection. @param {Stage} stage */
 function ghosts(stage) {
   const { scene, placed, meta } = stage;
   const shown = stage.options.ghosts && !stage.moving && !stage.morph && !stage.tour;
@@ -421,8 +421,8 @@ function ghosts(stage) {
     stage.settleSoon();
   };
   if (scores === undefined) {
-    made.scores = null; // asked for
-    stage.callbacks.project?.(rows).then(take, () => {}); // else marks alone
+    made.scores = null; // requested
+    stage.callbacks.project?.(rows).then(take, () => {}); // without an answer, only marks are drawn
   }
   const { components, active } = scene;
   for (const spot of placed) {
