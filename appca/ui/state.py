@@ -356,7 +356,7 @@ def sentence(error: Exception) -> str:
         where = f"{error.filename}: " if error.filename else ""
         return (
             f"The disk refused ({where}{error.strerror or error}); free some space, check the "
-            "permissions, or name another folder in APPCA_HOME."
+            "permissions, or set APPCA_HOME to another folder."
         )
     if isinstance(error, MemoryError):
         return TOO_MUCH
