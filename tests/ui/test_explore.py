@@ -290,7 +290,7 @@ def test_a_row_that_holds_the_variance_is_named_left_out_and_put_back(start):
     assert (address(app)["k"], address(app)["l"]) == (first["k"], first["l"])
     assert "of the variance in the components" not in told(app)
     app = go(app, "data/add")
-    app = healthy(find(app.toggle, "Take the 1 row left out of the fit").set_value(True).run())
+    app = healthy(find(app.toggle, "Use the 1 row left out of the fit").set_value(True).run())
     assert "1 of 1 new row does not fit" in told(app)
     click(go(app, "explore"), "put_back")
     assert address(app)["data"] == first["data"]
@@ -603,7 +603,7 @@ def test_a_table_row_is_shown_feature_by_feature_and_a_sampled_run_says_how_prob
     assert len(near(app)) == 12
     short = {"max_components": 4, "burn_in": 5, "n_draws": 10, "n_chains": 1}
     run = stored_run(wine, "isFA", {"scale": "feature"}, **short)
-    assert "How probable" in told(healthy(start(PLACE, run=run.id)))
+    assert "Probability of each panel" in told(healthy(start(PLACE, run=run.id)))
 
 
 def test_a_sum_has_no_sign_of_zero_and_names_without_their_numbers():
