@@ -48,7 +48,9 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
     chosen_by = key.partition(" = ")[0]  # depends on the kind of choice
     told = [d for d in comparison.differences if d.name.partition(" = ")[0] != chosen_by]
     comparison = comparison._replace(differences=told)
-    st.markdown(f"**{markdown(sentence(comparison, whose))}**")
+    said = st.session_state.setdefault(state.KEYS.findings, {})
+    said[shown.key, key] = sentence(comparison, whose)  # the report includes it
+    st.markdown(f"**{markdown(said[shown.key, key])}**")
     with st.container(key="beside"):
         left, right = st.columns([3, 2], gap="large")
         with left:
