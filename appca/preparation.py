@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.words import capital, counted, percent, refuse_if
+from appca.words import capital, counted, listed, percent, refuse_if
 
 Rows = Callable[[], Iterator[np.ndarray]]  # iterates again over float64 blocks, NaN if missing
 WINDOW, ORDER = 11, 2  # Savitzky-Golay filter; the window is shorter if there are fewer features
@@ -174,6 +174,8 @@ def _checked(name: str, x: np.ndarray) -> np.ndarray:
 LONG, MANY, HALF = 2.0, 10, 0.5  # minimum skewness, distinct values, share of columns or variance
 LEAST_ZERO, MOSTLY_ZERO, LEAST_COUNTED, LEAST_WORDS = 0.3, 0.8, 20, 50
 YEARS = (1800, 2100)
+MOST_ROWS, MOST_COLUMNS = 1_000, 100  # maximum numbers checked for sums
+COLLINEAR, ROUNDED = 1e-3, 0.02  # unexplained share of variance, largest error in deviations
 
 
 def proposed(dataset: Any) -> tuple[str, str]:
@@ -205,6 +207,33 @@ def proposed(dataset: Any) -> tuple[str, str]:
     shorter = least >= 0 and (np.abs(_skewness(np.log1p(X[:, long]))) < LONG).mean() > HALF
     reason = f"{int(long.sum()):,} of {counted(X.shape[1], 'column')} have a long tail."
     return "log1p" if shorter else "ranks", reason
+
+
+def redundant(dataset: Any) -> dict[str, tuple[str, str]]:
+    """Map features that number the rows, or are sums or means, to a role and to what they are."""
+    from scipy.optimize import nnls
+
+    X, found = dataset.with_gaps(slice(MOST_ROWS)).astype(np.float64), dict[str, tuple[str, str]]()
+    X = X[~np.isnan(X).any(axis=1)]
+    (n, D), names = X.shape, dataset.column_names
+    if dataset.image_shape is not None or dataset.is_ordered or D > MOST_COLUMNS or n <= 2 * D:
+        return {}
+    spread = _or_one(X.std(axis=0))
+    Z = (X - X.mean(axis=0)) / spread
+    unexplained = 1 / np.diagonal(np.linalg.inv(Z.T @ Z / n + 1e-9 * np.eye(D)))
+    for j in range(D):
+        x, others = X[:, j], [i for i in range(D) if i != j and names[i] not in found]
+        if len(np.unique(x)) == n and np.ptp(x) < 2 * n and bool((np.rint(x) == x).all()):
+            found[names[j]] = "id", "a running number"
+        elif unexplained[j] < COLLINEAR and others:
+            weights = nnls(X[:, others], x, maxiter=100 * D)[0]
+            parts = np.array(others)[weights > weights.max() / 2].tolist()
+            for what, by in (("sum", 1), ("mean", len(parts))):
+                error = np.abs(x - X[:, parts].sum(axis=1) / by).max()
+                if len(parts) > 1 and error <= ROUNDED * spread[j]:
+                    told = f"the {what} of {listed([names[i] for i in parts])}"
+                    found[names[j]] = "ignored", told
+    return found
 
 
 def _are_years(numbers: Sequence[float]) -> bool:

@@ -69,8 +69,10 @@ def association(
     DataFrame
         One row per test, sorted by `q`, then by decreasing effect: `column`, `kind`
         ("number", "date" or "class"), `component` (counted from 1), `part` ("use" or "score");
-        `effect`, from 0 to 1; `direction`: "rises", "falls", or the classes with more users or
-        higher scores (a tuple in `high`) and with fewer or lower ones (`low`); `n` rows; `p`, by
+        `effect`, from 0 to 1: the correlation ratio of ranks for classes, so that a rare class has
+        a small effect, else their correlation relative to its maximum; `direction`: "rises",
+        "falls", or the classes with more users or higher scores and with fewer or lower ones
+        (those that correlate by at least 0.2 are tuples in `high` and `low`); `n` rows; `p`, by
         permutation of the rows, and `q`, corrected for all tests (Benjamini and Hochberg, 1995);
         `technical`, the reason to suspect a measurement artifact, or an empty text. A class column
         that sorts the rows is not marked if its association remains near changes of class.
@@ -261,29 +263,27 @@ def _tested(
     for m, c in np.ndindex(M, C):
         column, X, z = columns[c], Q[of == c], products[m, of == c]
         names = [column.names[int(code)] for code in np.unique(inside[c])] if column.names else []
-        most, high, low = _ends(ordered[m], X, z, names)
+        most = 1.0 if names else float((ordered[m] @ np.sort(X[0])) ** 2)
         share = (observed[m, c] - chance[m, c]) / max(most - chance[m, c], ROUNDING)
         effect = float(np.sqrt(np.clip(share, 0.0, 1.0)))
-        words = [f"{end}: {', '.join(x)}" for end, x in (("high", high), ("low", low)) if x]
-        direction = "; ".join(words) or ("rises" if z[0] > 0 else "falls")
-        yield m, column, effect, direction, float(p[m, c]), float(least[m, c]), high, low
+        direction, *named = _ends(X, z, names)
+        yield m, column, effect, direction, float(p[m, c]), float(least[m, c]), *named
 
 
 def _ends(
-    ordered: np.ndarray, X: np.ndarray, products: np.ndarray, names: Sequence[str]
-) -> tuple[float, tuple[str, ...], tuple[str, ...]]:
-    """Return the largest share that X (P, n) can explain, and the high and low classes."""
+    X: np.ndarray, products: np.ndarray, names: Sequence[str]
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return the direction, and the high and low classes that correlate by at least `LEAST`."""
     if not names:
-        return float((ordered @ np.sort(X[0])) ** 2), (), ()
-    counts = (X > 0).sum(axis=1)
-    order = np.lexsort((counts, (products / np.sqrt(counts)).round(9)))
-    sums = np.concatenate([[0.0], np.cumsum(ordered)])[np.cumsum(counts[order])]
-    most = float((np.diff(sums, prepend=0.0) ** 2 / counts[order]).sum())
-    z = products * np.sqrt(X.shape[1] - 1)  # distance from the mean in standard errors
-    far = max(np.abs(z).max() / 2, ROUNDING)
-    order = np.lexsort((X.argmax(axis=1), -z.round(9)))  # ties: class with the first row
-    high = tuple(names[c] for c in order[:NAMED] if z[c] >= far)
-    return most, high, tuple(names[c] for c in order[::-1][:NAMED] if z[c] <= -far)
+        return "rises" if products[0] > 0 else "falls", (), ()
+    far = max(np.abs(products).max() / 2, ROUNDING)
+    order = np.lexsort((X.argmax(axis=1), -products.round(9)))  # ties: class with the first row
+    ends = {"high": [c for c in order[:NAMED] if products[c] >= far]}
+    ends["low"] = [c for c in order[::-1][:NAMED] if products[c] <= -far]
+    words = [f"{end}: {', '.join(names[c] for c in some)}" for end, some in ends.items() if some]
+    own = np.abs(products) / np.sqrt(1 - (X > 0).mean(axis=1))
+    high, low = (tuple(names[c] for c in some if own[c] >= LEAST) for some in ends.values())
+    return "; ".join(words), high, low
 
 
 def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
@@ -294,7 +294,8 @@ def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
     names: dict[int, str] = {}
     telling = tests[tests["q"] < SIGNIFICANT]
     gaps = telling[telling["column"] == GAPS].groupby("component")["effect"].max()
-    for test in telling[telling["technical"] == ""].to_dict("records"):
+    telling = telling[(telling["technical"] == "") & (telling["effect"] >= LEAST)]
+    for test in telling.to_dict("records"):
         name, direction, first = test["column"], test["direction"], next(iter(test["high"]), "")
         if test["effect"] <= gaps.get(test["component"], -1.0) or first.lower() in _UNANSWERED:
             continue
@@ -382,7 +383,7 @@ def variance_by(
 
 
 MOST_LABELS, MOST_ROWS = 8, 1_000  # maximum number of columns tested, and of rows sampled
-LEAST = 0.25  # smallest effect reported
+LEAST = 0.2  # smallest effect that describes or names a component
 
 
 def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
@@ -402,5 +403,6 @@ def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
         for way, names in zip(ways, (test["high"], test["low"]), strict=True):
             short = [pre + x + end if x.isdigit() or not x[1:] else shortened(x, 24) for x in names]
             phrases += [f"{way} for {' and '.join(short)}"] if names else []
-        sentences.setdefault(test["component"], ", ".join(phrases))
+        if phrases:
+            sentences.setdefault(test["component"], ", ".join(phrases))
     return [sentences.get(k + 1, "") for k in range(active.shape[1])]

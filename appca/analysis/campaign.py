@@ -100,7 +100,5 @@ class FitCampaign(Campaign, OfModel):
 
 def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
     """Return the indices of the rows to use, ascending: all, or a random sample of `max_rows`."""
-    if n_rows <= max_rows:
-        return np.arange(n_rows)
     drawn = np.random.default_rng(random_state).permutation(n_rows)[:max_rows]
     return np.sort(drawn)

@@ -144,12 +144,6 @@ def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
     return GridTable(config.components, config.actives, values[..., 0], values[..., 1], complete)
 
 
-def over_folds(values: Floats) -> tuple[Floats, Floats]:
-    """Return mean and standard error (ddof=1) over folds, the last axis."""
-    n_folds = values.shape[-1]
-    return values.mean(axis=-1), values.std(axis=-1, ddof=1) / np.sqrt(n_folds)
-
-
 def near(log_likelihood: Floats) -> np.ndarray:
     """Mark, (...) bool, the best cell of (..., fold) and all cells within one standard error.
 
@@ -159,8 +153,9 @@ def near(log_likelihood: Floats) -> np.ndarray:
     if np.isnan(means).all():
         return np.zeros(means.shape, dtype=bool)
     best = np.unravel_index(np.nanargmax(means), means.shape)
-    behind, error = over_folds(log_likelihood[best] - log_likelihood)
-    return np.asarray(behind <= error)  # comparisons with NaN are False
+    behind = log_likelihood[best] - log_likelihood
+    error = behind.std(axis=-1, ddof=1) / np.sqrt(behind.shape[-1])
+    return np.asarray(behind.mean(axis=-1) <= error)  # comparisons with NaN are False
 
 
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:

@@ -182,7 +182,7 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
 
     checks = []
     if "n_components" in posterior:
-        used = most_frequent(numbers_in_use(posterior))
+        used = np.bincount(numbers_in_use(posterior).ravel()).argmax()
         why = f"{used} components are used by at least 5% of rows, in most draws."
         size = Check("good", "K found", why)
         if (np.asarray(posterior["n_components"]) == most).all():
@@ -204,11 +204,6 @@ def numbers_in_use(posterior: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
     from appca.models.chains import in_use
 
     return in_use(posterior["occupancy"], posterior["Z_mean"].shape[1])
-
-
-def most_frequent(numbers: NDArray[np.integer[Any]]) -> int:
-    """Return the number that occurs most often."""
-    return int(np.bincount(numbers.ravel()).argmax())
 
 
 def of_chains(

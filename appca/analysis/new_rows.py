@@ -146,6 +146,7 @@ def drifted(
 
 
 LEVEL = 0.99  # default share of rows within each limit
+BODY, RARE = 0.7, 0.001  # quantile at which the tail begins, and its share above the limit
 
 
 class NewRowsVerdict(NamedTuple):
@@ -162,26 +163,35 @@ class NewRowsVerdict(NamedTuple):
 def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
     """Compare distances of new rows with limits of the model or, if given, of the fit's rows."""
     of_model = limits_of(distances, level)
-    of_data = None if run is None else limits_of(distances, level, run)
-    share = distances.over(of_model if of_data is None else of_data)
-    order = np.argsort(-share.max(axis=1), kind="stable")
-    fits = np.asarray((share <= 1).all(axis=1))
-    return NewRowsVerdict(distances, of_model, of_data, share, fits, order)
+    return _judged(distances, of_model, run and limits_of(distances, level, run))
 
 
 def standing_out(distances: Distances) -> NewRowsVerdict:
-    """Compare the rows of a fit with the tail of their distances, so that few are flagged.
-
-    Cube roots of T2 and Q divided by the model's limits are nearly normal (Wilson and Hilferty,
-    1931). An exponential tail through their 0.8 and 0.95 quantiles puts 0.1% above the limits.
-    """
+    """Compare the rows of a fit with the tail of their distances, so that few are flagged."""
     of_model = limits_of(distances, LEVEL)
-    low, high = np.quantile(np.cbrt(distances.over(of_model)), (0.8, 0.95), axis=0)
-    far = low + (high - low) * np.log(0.2 / 0.001) / np.log(0.2 / 0.05)
-    limits = of_model * np.maximum(far, 1.0) ** 3
-    share = distances.over(limits)
-    order, fits = np.argsort(-share.max(axis=1), kind="stable"), np.all(share <= 1, axis=1)
-    return NewRowsVerdict(distances, of_model, limits, share, np.asarray(fits), order)
+    # cube roots of chi-square variables are nearly normal (Wilson and Hilferty, 1931)
+    far = [_tail_limit(roots) for roots in np.cbrt(distances.over(of_model)).T]
+    return _judged(distances, of_model, of_model * np.maximum(far, 1.0) ** 3)
+
+
+def _tail_limit(x: np.ndarray) -> float:
+    """Return a limit that an exponential tail of x (n,) exceeds with probability `RARE`.
+
+    The tail is that of the n - k smallest values above their quantile `BODY`. k is the largest
+    number, at most n / 6, of values that exceed this limit, so outliers cannot hide one another.
+    """
+    n, x = len(x), np.sort(x)
+    rest = n - np.arange(n // 6, -1, -1)
+    start, sums = (BODY * rest).astype(int), np.append(0.0, np.cumsum(x))
+    excess, m = sums[rest] - sums[start] - (rest - start) * x[start], rest - start
+    limits = x[start] + excess * ((RARE / (1 - BODY)) ** (-1 / m) - 1)  # the mean is estimated
+    return float(limits[np.argmax(n - np.searchsorted(x, limits, "right") >= n - rest)])
+
+
+def _judged(of: Distances, of_model: np.ndarray, of_data: np.ndarray | None) -> NewRowsVerdict:
+    ratios = of.over(of_model if of_data is None else of_data)
+    order, fits = np.argsort(-ratios.max(axis=1), kind="stable"), (ratios <= 1).all(axis=1)
+    return NewRowsVerdict(of, of_model, of_data, ratios, np.asarray(fits), order)
 
 
 def new_rows_table(

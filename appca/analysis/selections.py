@@ -50,8 +50,8 @@ class SelectionStore:
         refuse_if(not name, "A saved selection needs a name; type one.")
         refuse_if(not mask.any(), f"There are no rows to save as “{name}”; select some first.")
         file = self._file(digest, name)
-        kept = {"name": name, "bits": np.packbits(mask), "n_rows": len(mask)}
-        arrays = {key: np.array(value) for key, value in kept.items()}
+        bits, n_rows = np.packbits(mask), np.array(len(mask))
+        arrays = {"name": np.array(name), "bits": bits, "n_rows": n_rows}
         with storing("The selection", file.parent):
             write_numbered(file, arrays, f"The selection “{name}”")
         return name

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         return _sources()
     writing.check_place(options)
     dataset = with_gaps(options, opened)
-    repeated = duplicate_rows(dataset.X)
+    repeated = len(duplicate_rows(dataset.X))
     columns = columns_of(dataset)
     say(f"{dataset.name}: {dataset.n_rows:,} rows, {dataset.n_features:,} features")
     say_facts(

@@ -41,9 +41,10 @@ def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
     return near < 0.5 * any_two and not any(shape.is_likely for shape in likely_shapes(X)[:1])
 
 
-def duplicate_rows(X: np.ndarray) -> int:
-    """Count the rows (N, D) that equal an earlier row byte by byte, by 64-bit hashes."""
-    return len(X) - len({hash(row.tobytes()) for row in np.ascontiguousarray(X)})
+def duplicate_rows(X: np.ndarray) -> np.ndarray:
+    """Return the rows (N, D) that equal an earlier row byte by byte, by 64-bit hashes."""
+    hashed = np.array([hash(row.tobytes()) for row in np.ascontiguousarray(X)])
+    return np.delete(np.arange(len(X)), np.unique(hashed, return_index=True)[1])
 
 
 _Plain = bool | int | Finite | str | None
@@ -280,8 +281,7 @@ class Dataset:
         """SHA-256 (64 hex digits) of all fields but name, provenance and least_rows."""
         header: dict[str, Any] = {"shape": self.X.shape, "dtype": self.X.dtype.str}
         header |= {key: getattr(self, key) for key in ("image_shape", "feature_names")}
-        header |= {"labels": list(self.labels)}
-        sha = hashlib.sha256(json.dumps(header).encode())
+        sha = hashlib.sha256(json.dumps(header | {"labels": list(self.labels)}).encode())
         sha.update(self.X.data)
         for column in (self.ids, *self.labels.values()):
             if column.dtype.kind == "U":  # the digest must not depend on the array's text width

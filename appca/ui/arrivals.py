@@ -29,6 +29,7 @@ from appca.data.files import ReadLimits, in_one_line
 from appca.data.pixels import KINDS, Judged, likely_shapes, with_shape
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart
+from appca.preparation import redundant
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, pack, unpack_apart
 from appca.storage import files, lock
@@ -529,6 +530,17 @@ def source_of(dataset: Dataset) -> tuple[str, Path] | None:
     return None if path is None else (path.name, path)
 
 
+MOST_REMEMBERED = 50  # maximum number of stored data sets whose roles are looked up
+_redundant = services.by_key(16)(redundant)
+
+
+def doubtful_features(reading: "Reading") -> dict[str, tuple[str, str]]:
+    """Map columns that should not be features to a better role, and the reason."""
+    roles, data = reading.report.get("roles", {}), reading.dataset
+    found = _redundant(data.digest, data) if roles and data is not None else {}
+    return {name: why for name, why in found.items() if roles.get(name) == "feature"}
+
+
 def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
     """Return the files of an uploader, moved to a temporary folder."""
     arrival = DroppedFiles(scratch())
@@ -554,9 +566,24 @@ def arrive(arrival: DroppedFiles) -> None:
     opened = st.session_state[state.KEYS.arrival] = Opened(arrival, key, kind)
     opened.options = opened.draft = {"missing": "model"} if kind in WITH_GAPS else {}
     guess = opened.read(opened.options)
+    if roles := _remembered(guess.report.get("roles", {})):
+        again = opened.options | {"roles": roles}
+        reading = opened.read(again)
+        guess, opened.draft = (guess, opened.draft) if reading.dataset is None else (reading, again)
     if guess.dataset is None:
         st.switch_page(DATA, query_params=THIS)
-    use(opened, opened.options, guess.dataset)
+    use(opened, opened.draft, guess.dataset)
+
+
+def _remembered(roles: Mapping[str, str]) -> Options:
+    """Return the roles chosen for the last table with the same columns."""
+    for summary in services.datasets().list()[:MOST_REMEMBERED] if roles else ():
+        with suppress(InputError):
+            before = services.datasets().get(summary.digest).provenance
+            if [*before.get("report", {}).get("roles", {})] == [*roles]:
+                chosen: Options = before.get("options", {}).get("roles") or {}
+                return chosen
+    return {}
 
 
 def use(opened: Opened, options: Options, dataset: Dataset) -> None:
@@ -569,6 +596,7 @@ def use(opened: Opened, options: Options, dataset: Dataset) -> None:
     scaled = state.config().preprocessing.get("scale") == "feature"
     opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)
     opened.said += " Each feature is scaled to variance 1." * scaled
+    opened.said += " Columns have the roles that you chose." * bool(options.get("roles"))
     st.switch_page(EXPLORE)
 
 
@@ -582,6 +610,11 @@ def assumed() -> None:
     if names := list(report.get("likely_labels", {})):
         label = f"Use {kit.markdown(listed(names))} as label{'s' * (len(names) > 1)}"
         offers.append((label, "label", options | {"roles": dict.fromkeys(names, "label")}))
+    if doubtful := doubtful_features(opened.read(options)):
+        roles = options.get("roles", {}) | dict.fromkeys(doubtful, "ignored")
+        why = f", {next(iter(doubtful.values()))[1]}" * (len(doubtful) == 1)
+        label = f"Leave out {kit.markdown(listed(list(doubtful)) + why)}"
+        offers.append((label, "redundant", options | {"roles": roles}))
     if doubt := report.get("doubt"):
         option, other = doubt["option"], doubt["other"]
         offers.append((DOUBTS[option, other], "otherwise", changed(options, option, other)))

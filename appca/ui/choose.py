@@ -143,7 +143,8 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
             if not compared:
                 kit.answer("Which K and L?", "Each choice is judged by held-out rows.")
         with buttons:
-            label = "Go on" if done else f"Compare {len(config.cells)} choices"
+            n = counted(len(steps) - done, "fit")
+            label = f"Go on, {n} left" if done else f"Compare {len(config.cells)} choices by {n}"
             start_button(dataset, config, "grid", label, done)
     if compared:
         others = len(config.cells) - compared if done < len(steps) else 0

@@ -372,9 +372,8 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
     first = next(part.iloc[0] for part in (labels, sound, tests) if len(part))
     component, column = name_of(shown.fitted, first["component"] - 1), shortened(first["column"])
     what = "the score on" if first["part"] == "score" else "the use of"
-    ends = {"high": first["high"], "low": first["low"]}
-    way = ", ".join(f"{end} for {', '.join(names)}" for end, names in ends.items() if names)
-    way = way or f"it {first['direction']} with it"
+    way = first["direction"].replace("high: ", "high for ", 1).replace("low: ", "low for ")
+    way = way if first["kind"] == "class" else f"it {way} with it"
     said = f"“{column}” goes most with {what} {component}: {way}."
     text = f"**{markdown(said)}**"
     same = (sound["component"] == first["component"]) & (sound["part"] == first["part"])

@@ -79,7 +79,7 @@ def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
     for draws in (diagnostics.numbers_in_use(posterior), posterior["n_components"]):
         low, high = number_band(draws, 0.95)
         between = f", between {low} and {high} in 95% of the draws" * (low < high)
-        said.append(f"most often {diagnostics.most_frequent(draws)}{between}")
+        said.append(f"most often {np.bincount(draws.ravel()).argmax()}{between}")
     bound = " That is the most allowed: allow more, and look again." if high >= most else ""
     return (
         f"Components used by at least 5% of rows: {said[0]}. Also counting those that "
@@ -249,7 +249,7 @@ def _checks(dataset: Dataset, shown: Shown, halves: StabilityConfig | None) -> l
         checks.append(Check("doubtful", "Not checked on halves", why))
     checks += _of_scales(shown.config)
     repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
-    return checks + diagnostics.of_rows(fitted.membership, repeated)
+    return checks + diagnostics.of_rows(fitted.membership, len(repeated))
 
 
 def body(dataset: Dataset, shown: Shown) -> None:

@@ -77,12 +77,15 @@ def figures(material: Material) -> dict[str, FigureMaker]:
 
 MOST_SUBSPACES = 40
 SAMPLE_COLUMNS, SAMPLE, SAMPLE_WIDTH = 16, 64, 530
+SUBSPACES = "Rows with the same choice of components share a subspace; the fullest first."
+AGAIN = "This script repeats the fit, exactly on the same machine with the same versions."
 
 
 def report(material: Material, script: str) -> str:
     """Return the HTML report; `script` reproduces the fit."""
     dataset, shown, selected = material.dataset, material.shown, material.selected
-    config, fitted, classes = shown.config, shown.fitted, dataset.class_column
+    config, fitted, labels = shown.config, shown.fitted, kit.every(dataset)[:1]
+    classes = dataset.classes(labels[0].title) if labels else None
     name = store.title(config) if shown.run is None else shown.run.name
     body = [facts({"Data": dataset.name, "Fit": f"{name} ({config.id})"})]
     data = [facts(dataset.facts | {"Digest (SHA-256)": dataset.digest})]
@@ -105,6 +108,9 @@ def report(material: Material, script: str) -> str:
         body.append(section("Selection", paragraph(text)))
     if kept := [[each.name, f"{each.mask.sum():,}"] for each in state.named(dataset)]:
         body.append(section("Named selections", table(["Name", "Rows"], kept)))
+    found = st.session_state.get(state.KEYS.findings, {}).items()
+    if said := [paragraph(text) for (key, _), text in found if key == shown.key]:
+        body.append(section("Comparisons of groups", *said))
     shares = enumerate(zip(explained_shares(fitted)[0], fitted.active.mean(axis=0), strict=True))
     named = [[capital(name_of(fitted, k)), percent(a, 1), percent(use)] for k, (a, use) in shares]
     columns = ["Component", "Share of variance", "Rows that use it"]
@@ -119,9 +125,8 @@ def report(material: Material, script: str) -> str:
             most = common(classes[0], classes[1][rows])
             lines[-1].append(", ".join(f"{label} ({percent(part)})" for label, part in most))
     columns = ["Subspace", "Rows", "Share", "Membership", "Mean square error"]
-    columns += [] if classes is None else [next(iter(dataset.labels))]
-    text = "Rows with the same choice of components share a subspace; the fullest first."
-    parts = [paragraph(text), table(columns, lines)]
+    columns += [each.title for each in labels]
+    parts = [paragraph(SUBSPACES), table(columns, lines)]
     if left := every[MOST_SUBSPACES:]:
         together = counted(sum(len(subspace.rows) for subspace in left), "row")
         parts.append(paragraph(f"And {len(left):,} more with {together} together."))
@@ -129,9 +134,8 @@ def report(material: Material, script: str) -> str:
     for key, make in figures(material).items():
         heading, text = FIGURES[key]
         body.append(section(f"Figure: {heading}", paragraph(text), drawn(make(), heading)))
-    again = "This script repeats the fit, exactly on the same machine with the same versions."
     versions = facts({name: str(version) for name, version in shown.info.versions.items()})
-    made = [paragraph(again), paragraph(script, "pre"), "<h3>Versions</h3>", versions]
+    made = [paragraph(AGAIN), paragraph(script, "pre"), "<h3>Versions</h3>", versions]
     body.append(section("How to repeat the fit", *made))
     return framed(f"{name}: {dataset.name}", "".join(body))
 

@@ -11,7 +11,7 @@ from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence
 from appca.analysis.new_rows import standing_out
 from appca.analysis.rows import Mixture, SimilarRows, distances, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
-from appca.data.dataset import Dataset
+from appca.data.dataset import Dataset, duplicate_rows
 from appca.plots import groups as differences
 from appca.plots.components import component_image, pixels_of
 from appca.plots.style import MISSING
@@ -20,7 +20,7 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
-from appca.words import counted, minus, number, percent, shortened
+from appca.words import counted, listed, minus, number, percent, shortened
 
 PANELS = 20
 SELECTION = "selection"
@@ -48,7 +48,9 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
     chosen_by = key.partition(" = ")[0]  # depends on the kind of choice
     told = [d for d in comparison.differences if d.name.partition(" = ")[0] != chosen_by]
     comparison = comparison._replace(differences=told)
-    st.markdown(f"**{markdown(sentence(comparison, whose))}**")
+    said = st.session_state.setdefault(state.KEYS.findings, {})
+    said[shown.key, key] = sentence(comparison, whose)  # the report includes it
+    st.markdown(f"**{markdown(said[shown.key, key])}**")
     with st.container(key="beside"):
         left, right = st.columns([3, 2], gap="large")
         with left:
@@ -275,10 +277,12 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     n, beyond = dataset.n_rows, said.order[~said.fits[said.order]]
     t2, q = (said.ratios > 1).sum(axis=0)
     misfits = float((said.distances.over(said.of_model) > 1).any(axis=1).mean())
-    answer = (
-        f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others: "
-        f"{q:,} far from their subspace, {t2:,} far out within it."
-    )
+    answer = f"None of the {n:,} rows stands out from the others."
+    if len(beyond):
+        answer = (
+            f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others: "
+            f"{q:,} far from their subspace, {t2:,} far out within it."
+        )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**{answer}**", width="content", help=HELP)
         if len(beyond):
@@ -287,11 +291,22 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             downloads.rows_popover(dataset, shown, beyond, key="unusual")
             gone = counted(len(beyond), "unusual row")
             controls.leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
-    st.caption(WHAT_TO_DO)
+    if len(beyond):
+        st.caption(WHAT_TO_DO)
     if misfits > MANY_MISFITS:
+        own = "" if shown.fitted.row_scales is not None else "give each row its own scale, or "
         st.caption(
-            f"{percent(misfits)} of rows are beyond the model's own 99% limits, where about 2% are "
-            "expected. That is a misfit of the model, not of single rows: try another K or L."
+            "The noise of the data has heavier tails than the model's: "
+            f"{percent(misfits)} of rows are farther away than it allows, 2% expected. This is a "
+            f"matter of the fit, not of single rows: {own}raise K."
         )
+    again = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
+    if len(again):
+        repeats, names = counted(len(again), "row"), listed(dataset.ids[again].tolist())
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(markdown(f"{repeats} repeat an earlier row: {names}."), width="content")
+            press("Select repeated rows", "repeated_select", state.put, dataset, again, icon=LASSO)
+            why = counted(len(again), "repeated row")
+            controls.leave_out_button("Leave out", dataset, again, why, "repeated_leave_out")
     row = rows.draw(dataset, shown.fitted, said, said.order, shown.key)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)

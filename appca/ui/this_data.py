@@ -97,7 +97,7 @@ def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
 
 
 AT_ONCE = 24
-MOST_SEEN = 200
+MOST_SEEN = 8
 MOST_PINNED = 6
 LONGEST_LINE, SHOWN = 1 << 22, 100
 ASKED_COLUMNS, ASKED_ROWS = 5, 3  # numbers shown for each reading of an ambiguous file
@@ -139,6 +139,10 @@ def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[]
     if names := list(reading.report.get("likely_labels", {})):
         label = f"Use as label{'s' * (len(names) > 1)}"
         return listed(names), label, partial(_set_roles, opened, names, "label")
+    for name, (role, what) in arrivals.doubtful_features(reading).items():
+        label = "Use as id" if role == "id" else "Leave it out"
+        act = partial(_set_roles, opened, [name], role)
+        return f"“{shortened(name)}” is {what}.", label, act
     most, data = MOSTLY_MISSING * reading.report.get("rows", 0), reading.dataset
     features = (column for column in columns_of(reading) if column.role == "feature")
     sparse = [column.name for column in features if column.n_missing > most]
@@ -209,13 +213,14 @@ def _preview(reading: Reading, opened: Opened | None, key: str) -> None:
 
     if len(columns) > MOST_SEEN:
         left, right = st.columns([2, 1], vertical_alignment="bottom")
-        look: Any = {"key": f"find-{key}", "placeholder": "part of the name"}
-        wanted = left.text_input("Find a column", **look).strip().casefold()
-        listed = [column for column in columns if wanted in column.name.casefold()]
+        look: Any = {"key": f"find-{key}", "placeholder": "parts of names, such as: date, score"}
+        typed = left.text_input("Find a column", **look).casefold().split(",")
+        wanted = [part.strip() for part in typed if part.strip()] or [""]
+        listed = [each for each in columns if any(part in each.name.casefold() for part in wanted)]
         names = [column.name for column in listed]
-        if wanted and names and can_change:
+        if any(wanted) and names and can_change:
             label = f"Use {counted(len(names), 'column')} as"
-            texts = ["Features", "Labels", "Ignored"]
+            texts = ["Features", "Labels", "Ignored"] + ["Id"] * (len(names) == 1)
             body = f"{words(label)} {choice(texts, 'all', '', -1, label)}"
             with right:
                 acts: dict[str, Act] = {"all": lambda _, place: set_roles(names, place)}
@@ -486,4 +491,4 @@ def _pictures(dataset: Dataset) -> None:
 @services.by_key(16)
 def _checked(X: np.ndarray) -> tuple[np.ndarray, int]:
     """Return the constant columns, and the number of repeated rows."""
-    return np.flatnonzero((X[:1] == X).all(axis=0)), duplicate_rows(X)
+    return np.flatnonzero((X[:1] == X).all(axis=0)), len(duplicate_rows(X))

@@ -171,17 +171,22 @@ def test_effects_are_those_of_scipy_without_chance():
     users, s = active[:, 0], scores[:, 0]
     x, y = rng.normal(size=n) + users, s + rng.normal(size=n)
     two = np.where(s + rng.normal(size=n) > 0.5, "p", "q")
-    tests = associated(scores, active, {"x": x, "y": y, "two": two, "same": -s}, random_state=0)
+    rare = np.where(users & (np.arange(n) % 100 == 0), "rare", "usual")
+    table = {"x": x, "y": y, "two": two, "same": -s, "rare": rare}
+    tests = associated(scores, active, table, random_state=0)
+    assert "rare" not in proposed_names(tests.assign(component=tests.index)).values()
     tests = tests.set_index(["column", "part"])
     effect = tests["effect"]
     delta = 2 * mannwhitneyu(x[users], x[~users]).statistic / (users.sum() * (~users).sum()) - 1
     assert effect["x", "use"] == pytest.approx(delta, abs=0.01)
     s, p = s[users], two[users] == "p"
-    delta = 2 * mannwhitneyu(s[p], s[~p]).statistic / (p.sum() * (~p).sum()) - 1
-    assert effect["two", "score"] == pytest.approx(delta, abs=0.01)
+    assert effect["two", "score"] == pytest.approx(spearmanr(p, s)[0], abs=0.01), "not relative"
     assert effect["y", "score"] == pytest.approx(spearmanr(y[users], s)[0], abs=0.01)
     assert effect["same", "score"] == pytest.approx(1)
     assert tests.loc[("same", "score"), "direction"] == "falls"
+    phi = np.corrcoef(rare == "rare", users)[0, 1]
+    assert effect["rare", "use"] == pytest.approx(phi, abs=0.02), "a rare class, if all use it"
+    assert tests.loc[("rare", "use"), ["direction", "high"]].tolist() == ["high: rare", ()]
 
 
 def test_technical_columns_are_marked_and_useless_ones_left_out():

@@ -10,7 +10,7 @@ from appca.analysis import diagnostics
 from appca.analysis.association import GAPS, SORTED, associated, measures_of_rows, proposed_names
 from appca.analysis.choose import Stability, StabilityConfig
 from appca.analysis.new_rows import standing_out
-from appca.analysis.rows import distances
+from appca.analysis.rows import Distances, distances
 from appca.data.dataset import Dataset, duplicate_rows
 from appca.data.readers import read
 from appca.runs.fit import fit_run
@@ -35,7 +35,7 @@ def failing(home, X, K, L, repeats):
     checks = diagnostics.of_climb(fitted.log_likelihoods, info.stop_reason)
     checks += diagnostics.of_components(fitted, dataset.ids)
     checks += diagnostics.of_halves(halves.outcome(home))
-    checks += diagnostics.of_rows(fitted.membership, duplicate_rows(dataset.X))
+    checks += diagnostics.of_rows(fitted.membership, len(duplicate_rows(dataset.X)))
     checks.sort(key=lambda check: -diagnostics.LEVELS.index(check.level))
     return [check.label for check in checks if check.level != "good"]
 
@@ -145,6 +145,25 @@ def test_names_come_from_no_missing_answer_and_from_no_component_of_gaps():
     names = ["column", "component", "direction", "effect", "technical", "high"]
     tests = pd.DataFrame(lines, columns=names).assign(q=0.001)
     assert proposed_names(tests) == {2: "size", 3: "smokes Yes"}
+
+
+@pytest.mark.parametrize("kind", ["normal", "t", "skewed"])
+@pytest.mark.parametrize("n", [60, 300, 5000])
+def test_planted_outliers_stand_out_however_many_and_heavy_tails_do_not(kind, n):
+    rng, D = np.random.default_rng(n), 10
+    none = np.zeros(n)
+    for planted_rows in (0, 3, 6, n // 20):
+        found, false = 0, 0
+        for _ in range(20):
+            x = rng.normal(size=(n, D)) if kind != "skewed" else rng.exponential(size=(n, D)) - 1
+            x /= np.sqrt(rng.chisquare(5, size=(n, 1)) / 5) if kind == "t" else 1
+            q = np.square(x).sum(axis=1)
+            q[:planted_rows] = np.quantile(q, 0.99) * rng.uniform(5, 9, planted_rows)
+            out = ~standing_out(Distances(none, q, none, none + D)).fits
+            found += out[:planted_rows].mean() / 20 if planted_rows else 0.05
+            false += out[planted_rows:].mean() / 20
+        assert false <= 0.005
+        assert found >= 0.9, planted_rows
 
 
 @pytest.mark.parametrize("far", [0.0, 1.0, 5.0])

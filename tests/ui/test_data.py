@@ -155,11 +155,31 @@ def test_whole_numbers_that_may_be_labels_become_some_by_one_click_on_two_pages(
     assert chosen(healthy(app), "Role of population") == "Label"
     assert "as label" not in html(app)
     assert "44 rows × 2" in html(click(app, "upload_use"))
-    give(go(app, "data/open"), file)
+    give(go(app, "data/open"), ("t.csv", file[1].replace(b"population", b"counted")))
     go(healthy(app), "explore").button(key="assumed_label").click().run()
-    assert any("Labels" in one.value and "population" in one.value for one in healthy(app).markdown)
+    assert any("Labels" in one.value and "counted" in one.value for one in healthy(app).markdown)
     assert "assumed_label" not in keys(app)
     assert "upload_use" not in keys(go(app, "data/this"))
+
+
+def test_totals_and_running_numbers_are_proposed_as_such_and_roles_come_back(start):
+    rng = np.random.default_rng(1)
+    items = rng.normal(size=(60, 4)).round(2)
+    cells = np.column_stack([items, items.sum(axis=1).round(2), 7 + rng.permutation(60)])
+    frame = pd.DataFrame(cells, columns=["a", "b", "c", "d", "total", "place"])
+    file = ("scores.csv", frame.astype({"place": int}).to_csv(index=False).encode())
+    app = healthy(give(start("data/open"), file))
+    app = go(app, "explore")
+    assert app.button(key="assumed_redundant").label == "Leave out “total”, “place”"
+    go(app, "data/this")
+    assert "“total” is the sum of “a”, “b”, “c”, “d”." in html(app)
+    for name, role in (("total", "Ignored"), ("place", "Id")):
+        press(app, "read_as", "suggested")
+        assert chosen(healthy(app), f"Role of {name}") == role
+    assert "60 rows × 4" in html(click(app, "upload_use"))
+    give(go(app, "data/open"), file)
+    assert "60 rows × 4" in html(go(healthy(app), "explore"))
+    assert "the roles that you chose" in told(app)
 
 
 def test_a_new_role_keeps_the_page_of_columns(start):

@@ -193,9 +193,9 @@ def colour(app, key: str):
 def test_a_pixel_components_or_the_trust_of_panels_colour_points_and_are_kept(start, drawn):
     app = healthy(start(PAGE))
     offered = Bar(app).colours
-    known = ["digit", "Residual", "Membership", "Likelihood", "Trust of the panels", "Component 1"]
-    assert list(offered.values())[:6] == known
-    assert (len(offered), offered["feature:21"]) == (5 + 4 + 64, "pixel row 3, column 6")
+    known = "Residual, Membership, Likelihood, Row order, Trust of the panels, Component 1"
+    assert list(offered.values())[:7] == ["digit", *known.split(", ")]
+    assert (len(offered), offered["feature:21"]) == (6 + 4 + 64, "pixel row 3, column 6")
     app = colour(app, "feature:21")
     assert drawn[-1][0] == "pixel row 3, column 6"
     healthy(go(app, "components/gallery"))

@@ -6,6 +6,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 
 from appca import load_model
 from appca.analysis.selections import SelectionStore
@@ -198,10 +199,10 @@ def test_pictures_load_nothing_and_have_the_signs_on_screen(start, made, monkeyp
     assert file(made, "components-png") == before[0]
 
 
-def test_the_report_says_all_of_it_literally_and_loads_nothing():
+def test_the_report_says_all_of_it_literally_and_loads_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     names = tuple(f"{EVIL}{j}" for j in range(16))
-    labels = {EVIL: np.array([f"a{EVIL}", "b"])[np.arange(90) % 2]}
+    labels = {"weight": rng.random(90), EVIL: np.array([f"a{EVIL}", "b"])[np.arange(90) % 2]}
     dataset = Dataset(EVIL, rng.random((90, 16)), np.arange(90).astype(str), labels, None, names)
     run = stored_run(dataset, "aPPCA", {"centre": True}, n_components=3)
     selected = np.arange(90) < 9
@@ -209,13 +210,18 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing():
     fitted = run.fitted.arranged(range(3), [1] * 3, ("Fullness", "", ""))
     shown = Shown(run.config, fitted, run.info, None)
     material = Material(dataset, shown, f"label:{EVIL}", selected, rng.random((90, 2)))
+    findings = {(shown.key, "b"): "The b differ.", ("other", "b"): "Of another fit."}
+    monkeypatch.setitem(st.session_state, state.KEYS.findings, findings)
     text = report(material, f"# {EVIL}\nrun()")
+    assert "Of another fit" not in text
+    assert "<th>weight</th>" not in text, "a number is no class"
     assert all(source.startswith("data:image/png;base64,") for source in loaded(text))
     assert "<script" not in text
     assert text.count("<img ") >= len(figures(material))
     for words in (
         "9 of 90 rows",
         "the first nine",
+        "The b differ.",
         "Fullness",
         run.id,
         dataset.digest,

@@ -328,7 +328,7 @@ def data_set(
     _check_magnitudes(low, high, features, report)
     constant = low == high
     report["constant"] = [features[j] for j in np.flatnonzero(constant).tolist()[:most]]
-    report.update(n_constant=int(constant.sum()), duplicates=duplicate_rows(X))
+    report.update(n_constant=int(constant.sum()), duplicates=len(duplicate_rows(X)))
     msg = f"All {counted(len(X), 'row')} are the same; choose data that vary."
     refuse_if(constant.all() and limits.least_rows > 1, msg, report)
     return Dataset(
