@@ -581,8 +581,7 @@ def _remembered(roles: Mapping[str, str]) -> Options:
         with suppress(InputError):
             before = services.datasets().get(summary.digest).provenance
             if [*before.get("report", {}).get("roles", {})] == [*roles]:
-                chosen: Options = before.get("options", {}).get("roles") or {}
-                return chosen
+                return dict(before.get("options", {}).get("roles") or {})
     return {}
 
 

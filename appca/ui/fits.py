@@ -246,16 +246,14 @@ def drawn_before() -> Shown | None:
 
 def rough() -> Shown | None:
     """Return a preview to draw before a fit of many rows in the page, once per configuration."""
-    now = config()
-    if _screen() is None or st.session_state.get(KEYS.rough) == now.id:
-        return None
+    now, dataset = config(), current_dataset()
+    is_new = _screen() is not None and st.session_state.get(KEYS.rough) != now.id
     st.session_state[KEYS.rough] = now.id
-    dataset = services.dataset(now.dataset)
-    is_known = now.id in recent() or services.runs().get(now.id) is not None
     is_slow = dataset.n_rows > fit.ROWS and INSTANT_SECONDS < seconds(now) <= LIVE_SECONDS
-    if is_known or not is_slow or not is_quick(now) or not on_ground(dataset, now):
+    is_known = now.id in {*recent(), *declined()} or services.runs().get(now.id) is not None
+    if is_known or not (is_new and is_slow and is_quick(now) and on_ground(dataset, now)):
         return None
-    return None if now.id in declined() else _preview(now, watch=_is_wanted)
+    return _preview(now, watch=_is_wanted)
 
 
 def finished() -> Shown | None:

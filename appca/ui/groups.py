@@ -279,10 +279,8 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     misfits = float((said.distances.over(said.of_model) > 1).any(axis=1).mean())
     answer = f"None of the {n:,} rows stands out from the others."
     if len(beyond):
-        answer = (
-            f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others: "
-            f"{q:,} far from their subspace, {t2:,} far out within it."
-        )
+        some = f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others"
+        answer = f"{some}: {q:,} far from their subspace, {t2:,} far out within it."
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**{answer}**", width="content", help=HELP)
         if len(beyond):
@@ -291,8 +289,7 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             downloads.rows_popover(dataset, shown, beyond, key="unusual")
             gone = counted(len(beyond), "unusual row")
             controls.leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
-    if len(beyond):
-        st.caption(WHAT_TO_DO)
+    st.caption(WHAT_TO_DO)
     if misfits > MANY_MISFITS:
         own = "" if shown.fitted.row_scales is not None else "give each row its own scale, or "
         st.caption(
