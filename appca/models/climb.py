@@ -152,7 +152,7 @@ COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # a sample uses half as many
 SAMPLE_COORDINATES_PER_COMPONENT = 2
 LARGER_SAMPLE, FINALISTS = 3, 3  # multiple of rows in the larger sample, and number of fits to it
 LATER_AGE = 6  # age of momentum on new rows, which saves two or three iterations
-LAST_SHARE, LAST_SHARE_OF_VARIANTS = 10.0, 200.0  # multiples of tol, after climbs on samples
+LAST_SHARE, LAST_SHARE_OF_VARIANTS = 20.0, 200.0  # multiples of tol, after climbs on samples
 LAST_WINDOW = 3  # iterations over all rows; few, as climbs on samples have passed the plateaus
 DIFFERENT = 1e-2  # nats per row between ends that count as distinct
 ROUGH_TOL, ROUGH_ITERATIONS = 3e-2, 50  # at K = 500, 200 iterations overfit a sample of 10,000 rows
