@@ -289,7 +289,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
         Maximum number of EM iterations over all rows.
     tol : float
         EM has converged if ten iterations gain less than `tol`, in nats per row; after a search on
-        samples, if an iteration gains less than ten times `tol`.
+        samples, if an iteration gains less than twenty times `tol`.
     warm_start : bool
         Start from the previous fit with the same K. The likelihood on the same rows does not
         decrease, and components keep their order and signs.

@@ -152,7 +152,7 @@ COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # half as many for a sample
 SAMPLE_COORDINATES_PER_COMPONENT = 2
 LARGER_SAMPLE, FINALISTS = 3, 3  # factor of rows of the larger sample; number of fits to it
 LATER_AGE = 6  # age of momentum on new rows; saves two or three iterations
-LAST_SHARE, LAST_SHARE_OF_VARIANTS = 10.0, 200.0  # multiples of tol after sample runs
+LAST_SHARE, LAST_SHARE_OF_VARIANTS = 20.0, 200.0  # multiples of tol after sample runs
 LAST_WINDOW = 3  # few iterations, because runs on samples have passed the plateaus
 DIFFERENT = 1e-2  # nats per row between distinct results
 ROUGH_TOL, ROUGH_ITERATIONS = 3e-2, 50  # at K = 500, 200 iterations overfit a sample of 10,000 rows

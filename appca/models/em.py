@@ -627,7 +627,7 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
     directions = np.ascontiguousarray(narrowed(state.W.T, X.dtype))
     if tiled:
         most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
-        padded, part = zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
+        padded, part = zeros((-(-K // QUAD) * QUAD, d), X.dtype), zeros((K + K % 2, d), X.dtype)
         padded[:K], directions = directions, padded
     most, J = min(most, -(-n // LANES)), min(n_active, K - n_active)
     shape, width = (len(directions), K, J, -(-n // (most * LANES)), most), most * LANES
@@ -640,8 +640,8 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
     np.sqrt(q[3] * (beta / (2.0 * state.noise)), out=q[1])
     np.multiply(np.log1p(state.latent / state.noise), 0.5 * beta, out=q[2])
     least = least_kept(math.sqrt(state.latent.max()), X.dtype)
-    how, A, P = (J, -1.0 if 2 * n_active > K else 1.0, least), np.zeros((len(directions), d)), at.P
-    by_columns = not sparse and X.flags.f_contiguous  # gives the product in the order of P
+    how, A, P = (J, -1.0 if 2 * n_active > K else 1.0, least), np.zeros((K + K % 2, d)), at.P
+    by_columns = not sparse and X.strides[0] == X.itemsize  # gives the product in the order of P
     at.sums[:] = 0.0
     for tile, start in enumerate(range(0, n, width)):
         rows = X[start : start + width]
@@ -654,10 +654,10 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
         share(at.lines, n - start, q, how, at.weights, (at.total[tile], at.sums), at.table)
         if tiled:
             part[:] = 0
-            add_outer(rows, P.astype(X.dtype, copy=False), part)
+            add_outer(rows, P[: len(part)].astype(X.dtype, copy=False), part)
             A += part
         else:
-            A += P[:, : len(rows)].astype(X.dtype) @ rows
+            A[:K] += P[:, : len(rows)].astype(X.dtype) @ rows
     value, totals, A = np.log(at.total), at.sums.sum(axis=2), A[:K].T
     value += at.level
     if block.origin is not None:
