@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis import campaign, choose, compare, tables
-from appca.analysis.choose import MODELS, GridConfig, GridTable, StabilityConfig
+from appca.analysis.choose import MODELS, GridConfig, GridTable
 from appca.analysis.compare import CLEAR, MEANS, METHODS, MaskedConfig, ModelAdvice, ModelsConfig
 from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.data.dataset import Dataset
@@ -224,13 +224,6 @@ def _draw_live(config: GridConfig) -> None:
     now = (k, active) if k in grid.components and active in grid.actives else None
     kit.chart(plots.heat_map(_picture(grid), now), "choose_live")
     st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
-
-
-def halves_button(dataset: Dataset, config: StabilityConfig) -> None:
-    """Draw the progress of fits to halves, or the button that starts them."""
-    if not kit.follow(config.id, cancel="stability_cancel") and config.outcome(home()) is None:
-        start_button(dataset, config, "stability", "Fit halves of the rows")
-        kit.gaps_note(dataset, "These fits")
 
 
 PHRASES = {"noise": "noise per feature", "scale": "a scale per row"}

@@ -265,8 +265,9 @@ def body(dataset: Dataset, shown: Shown) -> None:
         st.html(tag("div", chips, "ca-chips-row"))
         with st.popover("Why?"):
             st.markdown("\n".join(f"- {markdown(check.why)}" for check in checks))
-    if halves is not None:
-        choose.halves_button(dataset, halves)
+    if halves and not kit.follow(halves.id, "stability_cancel") and halves.outcome(home()) is None:
+        choose.start_button(dataset, halves, "stability", "Fit halves of the rows")
+        kit.gaps_note(dataset, "These fits")
     with st.container(key="beside"):
         left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
