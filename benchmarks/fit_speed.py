@@ -248,11 +248,14 @@ def main() -> None:
         return
     parser = results.arguments(__doc__)
     parser.add_argument("--rows", type=int, default=60_000)
+    parser.add_argument("--also", type=Path, help="NPY file of further pictures, float32")
     options = parser.parse_args()
     threadpool_limits(1)  # as in the child processes, for the recorded facts
     many = mnist(options.rows)
     rows = [*beside_pca("MNIST", many), *beside_pca("solids", solids(options.rows))]
     rows += beside_pca("patches", patches(options.rows))
+    if options.also is not None:
+        rows += beside_pca(options.also.stem, np.load(options.also)[: options.rows])
     results.write(options.out, "solids", rows)
 
     few, name = many[: len(many) // 6], f"MNIST {len(many):,}"
