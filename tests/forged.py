@@ -47,7 +47,7 @@ def small() -> Dataset:
 
 def fitted(home: Any, **parameters: Any) -> Run:
     """Fit the small data set and keep the run, as a person here does."""
-    sizes = {"n_components": 3, "n_active": 2, "init": "pca"} | parameters
+    sizes = {"n_components": 3, "n_active": 2} | parameters
     config = RunConfig(small().digest, suggest(small()).to_dict(), "aPPCA", sizes)
     return RunStore(home).save(config, fit_run(small(), config))
 

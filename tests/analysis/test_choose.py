@@ -347,7 +347,8 @@ def test_a_stability_is_that_of_fits_to_halves_by_hand(tmp_path):
     Y = dataset.X - dataset.X.mean(axis=0)
     rows = sample_of(90, 45, 2000)
     rest = np.setdiff1d(np.arange(90), rows)
-    fits = [AdaptivePPCA(k, n, init="pca").fit(Y[rows]) for k, n in ((3, 1), (1, 1), (3, 2))]
+    given = [parameters | {"n_components": k, "n_active": n} for k, n in ((3, 1), (1, 1), (3, 2))]
+    fits = [AdaptivePPCA(**one).fit(Y[rows]) for one in given]
     again, ppca, larger = (fit.score_samples(Y[rest]) for fit in fits)
     for found, gaps in ((stability.over_ppca, again - ppca), (stability.larger, larger - again)):
         assert found[1] == pytest.approx([gaps.mean(), gaps.std() / np.sqrt(45)], abs=1e-7)

@@ -159,7 +159,8 @@ def test_a_noise_of_each_feature_is_found_where_it_was_planted(seed, tmp_path, m
     assert "noise" in advise(list(lines.values())).chosen.key
     # The same difference by another route: both estimators by hand, on the same rows.
     split = split_of(dataset(X), settings(X))
-    kinds = [AdaptivePPCA(2, 1, noise=noise, init="pca") for noise in ("feature", "shared")]
+    given = settings(X).parameters
+    kinds = [AdaptivePPCA(2, 1, noise=one, **given) for one in ("feature", "shared")]
     gaps = np.subtract(*(model.fit(split.train).score_samples(split.test) for model in kinds))
     error = gaps.std(ddof=1) / np.sqrt(len(gaps))
     found = lines["noise"]

@@ -104,7 +104,7 @@ def test_rows_drawn_from_the_model_have_chi_square_statistics(seed, how):
 
 
 def described_by(Y):
-    model = AdaptivePPCA(n_components=3, n_active=2, init="pca").fit(Y)
+    model = AdaptivePPCA(n_components=3, n_active=2, init="pca", random_state=0).fit(Y)
     rows = DescribedRows.from_description(model.describe(Y))
     return FittedModel.from_estimator(model, Preprocessing().fit(Y)).with_rows(rows)
 

@@ -232,7 +232,7 @@ def test_a_run_says_of_observed_cells_what_the_estimator_says(wine, model, tmp_p
         with pytest.raises(InputError, match="reduces rows of 13 features to 5 first"):
             project(config, fit_run(whole, config).fitted, holes)
         return
-    estimator = AdaptivePPCA(n_components=4, n_active=2, init="pca").fit(scaled)
+    estimator = AdaptivePPCA(n_components=4, n_active=2, init="pca", random_state=0).fit(scaled)
     full = estimator.impute(scaled) * scale + centre
     np.testing.assert_allclose(fitted.imputed, full[wine.missing], rtol=1e-4)
     filled = np.array(wine.X)
