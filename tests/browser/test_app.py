@@ -48,7 +48,7 @@ def open_page(page, name: str) -> None:
 
 @pytest.mark.smoke
 def test_the_first_page_is_a_finished_picture_and_a_slider_redraws_it_in_place(visit, address):
-    page = visit(f"{address}/", still=True).page
+    page = visit(f"{address}/").page
     drawn(page, f"explorer.dataset.rows == {DIGITS} && explorer.dataset.thumbnails > 20")
     assert page.evaluate(f"{CANVAS}.dataset.panels") == "6"
     assert page.locator("[data-testid=stException]").count() == 0
