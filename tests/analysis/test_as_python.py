@@ -70,7 +70,7 @@ PLAIN = Numbering((), (), ())
 TURNED = Numbering((3, 0, 2, 1), (1, -1, -1, 1), ("", "", "", ""))
 SHORT = {"max_components": 4, "n_chains": 2, "burn_in": 5, "n_draws": 6}
 RUNS = {
-    "aFA": ("wine", SCALED, {"n_components": 4, "n_active": 2}, None, TURNED),
+    "aFA": ("wine", SCALED, {"n_components": 4, "init": "pca"}, None, TURNED),
     "isFA": ("wine", SCALED, SHORT, None, PLAIN),
     "aPPCA stopped": ("wine", SCALED, {"random_state": 3}, 7, PLAIN),
 }

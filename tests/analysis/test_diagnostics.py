@@ -198,7 +198,7 @@ def test_the_stop_reasons_judged_are_those_the_estimators_give():
     Y = np.random.default_rng(1).normal(size=(60, 5))
 
     def ended(**settings):
-        model = AdaptivePPCA(random_state=0, **settings).fit(Y)
+        model = AdaptivePPCA(init="pca", random_state=0, **settings).fit(Y)
         return of_climb(model.log_likelihoods_, model.stop_reason_)[0]
 
     assert ended(n_components=3, n_active=1).label.startswith("Converged in")

@@ -254,7 +254,7 @@ def test_code_text_and_replay_select_the_same_rows():
     rng = np.random.default_rng(6)
     X = rng.normal(size=(400, 6))
     frame = pd.DataFrame({"price": X[:, 0], "kind": np.where(X[:, 1] > 0, "it's", "no")})
-    model = AdaptivePPCA(3, 1, random_state=0).fit(X)
+    model = AdaptivePPCA(3, 1, init="pca", random_state=0).fit(X)
     rows = model.describe(X)
     wanted = rows.active[:, 1] & (rows.scores[:, 1] > 0) & (X[:, 0] < 0.5)
     found = rule(model, X, wanted, frame)

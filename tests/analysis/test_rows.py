@@ -104,7 +104,7 @@ def test_rows_drawn_from_the_model_have_chi_square_statistics(seed, how):
 
 
 def described_by(Y):
-    model = AdaptivePPCA(n_components=3, n_active=2, random_state=0).fit(Y)
+    model = AdaptivePPCA(n_components=3, n_active=2, init="pca", random_state=0).fit(Y)
     rows = DescribedRows.from_description(model.describe(Y))
     return FittedModel.from_estimator(model, Preprocessing().fit(Y)).with_rows(rows)
 
@@ -169,7 +169,7 @@ def wine_run(model, preprocessing=None, **parameters):
 @pytest.mark.parametrize("reduce", [{}, {"pca": 6}])
 def test_average_terms_and_residual_add_up_to_the_row_in_its_own_units(reduce):
     options = {"divide": 2.0, "scale": "feature", **reduce}
-    dataset, fitted = wine_run("aPPCA", options)
+    dataset, fitted = wine_run("aPPCA", options, init="pca")
     before = fitted.preprocessing
     found = rows.parts(dataset, fitted, 11)
     assert found.components == tuple(np.flatnonzero(fitted.active[11]))
@@ -209,11 +209,11 @@ def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
 @pytest.mark.parametrize(
     ("model", "parameters"),
     [
-        ("aPPCA", {"latent_variance": "component"}),
-        ("aPPCA", {"noise": "feature", "row_scale": "learned"}),
-        ("aPPCA", {"noise": "feature", "n_active": "learned"}),
+        ("aPPCA", {"latent_variance": "component", "init": "pca"}),
+        ("aPPCA", {"noise": "feature", "row_scale": "learned", "init": "pca"}),
+        ("aPPCA", {"noise": "feature", "n_active": "learned", "init": "pca"}),
         ("PPCA", {"n_components": 3}),
-        ("aFA", {"n_components": 4}),
+        ("aFA", {"n_components": 4, "init": "pca"}),
         ("isFA", {"max_components": 4, "burn_in": 5, "n_draws": 5, "n_chains": 1}),
     ],
 )
@@ -249,7 +249,7 @@ def test_nearest_rows_are_those_of_all_distances(seed, monkeypatch):
 
 
 def test_nearest_in_the_subspace_are_nearest_in_reconstruction():
-    _, fitted = wine_run("aFA", n_components=4)
+    _, fitted = wine_run("aFA", n_components=4, init="pca")
     found = rows.near_in_subspace(fitted, 5, 6)
     same = np.flatnonzero((fitted.active == fitted.active[5]).all(axis=1))
     rebuilt = fitted.scores.astype(float) @ fitted.components
@@ -351,7 +351,8 @@ def test_limits_pass_one_in_a_hundred_rows_of_the_fit_few_held_back_and_no_noise
     classes = np.asarray(some.class_column[1])
     rest = rng.permutation(np.flatnonzero(classes != 2))
     noise = rng.integers(0, 17, (100, 64)).astype(np.uint8)
-    config, fitted = run_for(some.take(np.sort(rest[:-200])), n_components=8, n_active=4)
+    known = some.take(np.sort(rest[:-200]))
+    config, fitted = run_for(known, n_components=8, n_active=4, init="pca")
     own = distances(fitted)
     said = verdict(own, own)
     assert (np.abs((said.ratios > 1).sum(axis=0) - 0.01 * len(own.t2)) <= 1.5).all()
@@ -367,7 +368,7 @@ def test_limits_pass_one_in_a_hundred_rows_of_the_fit_few_held_back_and_no_noise
 def test_the_table_adds_distances_limits_and_fit_to_the_projection():
     wine = load("wine")
     clashing = Dataset("w", wine.X, wine.ids, {"fits": np.full(178, "label")})
-    config, fitted = run_for(wine, n_components=4, n_active=2)
+    config, fitted = run_for(wine, n_components=4, n_active=2, init="pca")
     found = project(config, fitted, wine.X)
     own = distances(fitted.with_rows(found))
     for run, level, limits in (

@@ -64,7 +64,7 @@ def test_enrichment_finds_chance_at_most_as_often_as_stated_in_skewed_features()
     rng = np.random.default_rng(3)
     X, names = rng.lognormal(0.0, 1.5, size=(200, 300)), [f"g{i}" for i in range(300)]
     sets = {f"s{i}": rng.choice(names, 15, replace=False).tolist() for i in range(250)}
-    model = AdaptivePPCA(4, 1, random_state=0).fit(X)
+    model = AdaptivePPCA(4, 1, init="pca", random_state=0).fit(X)
     assert_levels(enrichment(model, X, sets, names).assign(part=""))
 
 
@@ -135,7 +135,7 @@ def test_components_are_compared_on_rows_that_the_fit_has_not_seen():
     """In 100 rows of 200 features, W suits the rows it was fitted to."""
     rng = np.random.default_rng(2)
     X, new = rng.normal(size=(2, 100, 200))
-    model = AdaptivePPCA(6, 2, random_state=0).fit(X)
+    model = AdaptivePPCA(6, 2, init="pca", random_state=0).fit(X)
     of_components = drift(model, X, new).query("column.str.contains('uses|score')")
     assert of_components["q"].min() > 0.05
     assert of_components["n"].max() == 150
@@ -205,7 +205,7 @@ def test_technical_columns_are_marked_and_useless_ones_left_out():
         "free": rng.normal(size=90),
         "one": np.ones(90),
     }
-    model = AdaptivePPCA(3, 1, random_state=0).fit(X)
+    model = AdaptivePPCA(3, 1, init="pca", random_state=0).fit(X)
     tests = association(model, X, table, n_permutations=19, random_state=0)
     columns = tests.drop_duplicates("column").set_index("column")
     assert columns["technical"][lambda s: s != ""].to_dict() == {
@@ -303,7 +303,7 @@ def test_planted_sets_come_first():
     W[0, :12], W[1, 40:52] = 1.0, -1.0
     Z = np.eye(2)[rng.integers(0, 2, 300)]
     X = 3 * (Z * rng.normal(1, 1, size=(300, 2))) @ W + blocks_of_features(rng, 300)
-    model = AdaptivePPCA(2, 1, random_state=0).fit(X)
+    model = AdaptivePPCA(2, 1, init="pca", random_state=0).fit(X)
     sets = {f"set {s}": rng.choice(GENES, 12, replace=False) for s in range(40)}
     sets |= {"first": GENES[:12], "second": GENES[40:52]}
     tests = enrichment(model, X, sets, GENES, random_state=1)
@@ -382,7 +382,7 @@ def test_files_of_sets_and_refusals(tmp_path):
 
 @pytest.fixture(scope="module")
 def model():
-    return AdaptivePPCA(3, 2, random_state=0).fit(rows(400, 0))
+    return AdaptivePPCA(3, 2, init="pca", random_state=0).fit(rows(400, 0))
 
 
 def rows(n: int, seed: int) -> pd.DataFrame:

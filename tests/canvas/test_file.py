@@ -60,7 +60,7 @@ def values_of(text: str, dtype: str | np.dtype) -> np.ndarray:
 def model():
     wine = load("wine")
     X = (wine.X - wine.X.mean(axis=0)) / wine.X.std(axis=0)
-    return appca.AdaptivePPCA(3, 1, random_state=0).fit(X), X, wine.labels["cultivar"]
+    return appca.AdaptivePPCA(3, 1, init="pca", random_state=0).fit(X), X, wine.labels["cultivar"]
 
 
 def check(saved, scene):
@@ -125,7 +125,7 @@ def test_a_fit_writes_the_page_of_its_rows(tmp_path, monkeypatch, capsys):
 def test_a_page_of_several_fits_holds_each_k_and_l_and_shares_what_does_not_change(model, tmp_path):
     _, X, y = model
     path = tmp_path / "several.html"
-    estimator = appca.AdaptivePPCA(random_state=0)
+    estimator = appca.AdaptivePPCA(init="pca", random_state=0)
     appca.save_html(path, estimator, X, y, n_components=(2, 3), n_active=(1, 3), note="a <b>")
     page = path.read_text("utf-8")
     assert "<footer>a &lt;b&gt;</footer>" in page
@@ -133,7 +133,7 @@ def test_a_page_of_several_fits_holds_each_k_and_l_and_shares_what_does_not_chan
     assert [stored["size"] for stored in content["fits"]] == [[2, 1], [3, 1], [3, 3]]
     rows, before = rows_of(X, y), None
     for stored in content["fits"]:
-        fitted = appca.AdaptivePPCA(*stored["size"], random_state=0).fit(X)
+        fitted = appca.AdaptivePPCA(*stored["size"], init="pca", random_state=0).fit(X)
         before = numbered_after(run_of(fitted, rows.dataset), before)
         scene = scene_of_rows(rows, before, {})
         saved = fit_of(content, stored)
@@ -226,7 +226,7 @@ def test_a_file_has_its_format_and_is_the_same_again():
 
 def test_figures_hold_all_rows_and_show_in_a_notebook():
     X, y = (part[:300] for part in load_digits(return_X_y=True))
-    model = appca.AdaptivePPCA(n_components=4, n_active=2, random_state=0).fit(X)
+    model = appca.AdaptivePPCA(n_components=4, n_active=2, init="pca", random_state=0).fit(X)
     subspaces = appca.plot_subspaces(model, X, y, (8, 8), dark=True)
     assert sum(len(points(axes)) for axes in subspaces.axes if axes.collections) == len(X)
     assert subspaces._repr_png_().startswith(b"\x89PNG")
@@ -246,12 +246,12 @@ def test_figures_take_missing_values_and_name_columns():
     frame = load_wine(as_frame=True).data
     frame = (frame - frame.mean()) / frame.std()
     seen = frame.mask(np.random.default_rng(0).random(frame.shape) < 0.05)
-    model = appca.AdaptivePPCA(n_components=3, n_active=2, random_state=0).fit(seen)
+    model = appca.AdaptivePPCA(n_components=3, n_active=2, init="pca", random_state=0).fit(seen)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         appca.plot_subspaces(model, seen)
         figure = appca.plot_components(model, names=frame.columns)
-        appca.plot_subspaces(appca.AdaptivePPCA(3, 2).fit(frame.to_numpy()), frame)
+        appca.plot_subspaces(appca.AdaptivePPCA(3, 2, init="pca").fit(frame.to_numpy()), frame)
     written = {text.get_text() for axes in figure.axes for text in axes.get_yticklabels()}
     for weights in model.components_:
         assert {frame.columns[j] for j in np.argsort(-abs(weights))[:4]} <= written

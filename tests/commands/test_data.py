@@ -87,7 +87,7 @@ def test_every_example_of_the_help_is_understood_by_its_command():
             assert parser.parse_args(words)
 
 
-SMALL = ("-K", "2", "-L", "1")
+SMALL = ("-K", "2", "-L", "1", "--set", "init=pca")
 
 
 def documented(command: str) -> set[str]:
@@ -272,11 +272,11 @@ def test_experiments_are_printed_written_shipped_and_become_a_page(tmp_path, sai
 
 
 def test_fit_writes_what_the_page_would_compute(folder, said):
-    told, wine = said("fit wine -K 3 -L 1 --seed 4 --out wine.npz").out, load("wine")
-    parameters = {"n_components": 3, "n_active": 1, "random_state": 4}
+    told, wine = said("fit wine -K 3 -L 1 --seed 4 --set init=random --out w.npz").out, load("wine")
+    parameters = {"n_components": 3, "n_active": 1, "random_state": 4, "init": "random"}
     config = RunConfig(wine.digest, suggest(wine).to_dict(), "aPPCA", parameters)
     expected = fit_run(wine, config)
-    found = arrays_of("wine.npz")
+    found = arrays_of("w.npz")
     for name, values in expected.fitted.to_arrays().items():
         assert found[name].tobytes() == values.tobytes(), name
     np.testing.assert_array_equal(found["ids"], wine.ids)
@@ -340,7 +340,8 @@ def wine(folder):
     data = load("wine")
     frame = pd.DataFrame(data.X, columns=list(data.feature_names)).assign(grower="a")
     frame.to_csv("wine.csv", index=False)
-    assert main(["fit", "wine.csv", "-K", "4", "--label", "grower", "--out", "wine.npz"]) == 0
+    how = "-K 4 --label grower --set init=pca --out wine.npz"
+    assert main(["fit", "wine.csv", *how.split()]) == 0
     return frame
 
 

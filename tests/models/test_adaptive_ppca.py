@@ -164,7 +164,7 @@ def test_more_features_than_rows_give_the_fit_in_full_coordinates(mean, seed, mo
 def test_more_features_than_rows_never_need_a_matrix_of_features_by_features():
     d = 200_000  # D x D would take 320 GB
     X = planted(20, d, 3, 1, seed=0, scales=100.0).X
-    model = AdaptivePPCA(3, 1, random_state=0, max_iter=30).fit(X)
+    model = AdaptivePPCA(3, 1, init="pca", random_state=0, max_iter=30).fit(X)
     assert model.components_.shape == (3, d)
 
 
@@ -173,7 +173,7 @@ def test_more_features_than_rows_never_need_a_matrix_of_features_by_features():
 def test_rows_that_vary_in_fewer_directions_than_components_are_said(dtype):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3, 8))[rng.integers(3, size=60)].astype(dtype)  # two directions
-    for model in (AdaptivePPCA(4, 1, random_state=0), PPCA(4)):
+    for model in (AdaptivePPCA(4, 1, init="pca", random_state=0), PPCA(4)):
         with pytest.warns(UserWarning, match="X varies in only 2 of the n_components=4 directions"):
             model.fit(X)
     X[:, 0] *= 1e-3  # small is not nothing
@@ -186,9 +186,9 @@ def test_the_floor_of_the_noise_and_an_end_before_convergence_are_said(model):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 8))
     with pytest.warns(ConvergenceWarning, match="The noise variance reached its floor, 1e-8 of"):
-        model(3, 2, random_state=0).fit(X)
+        model(3, 2, init="pca", random_state=0).fit(X)
     with pytest.warns(ConvergenceWarning, match="EM ended at max_iter=2 before it converged"):
-        model(3, 1, max_iter=2, random_state=0).fit(rng.normal(size=(60, 8)))
+        model(3, 1, max_iter=2, init="pca", random_state=0).fit(rng.normal(size=(60, 8)))
 
 
 @pytest.mark.parametrize("shape", [(80, 6), (12, 30)], ids=["more rows", "more features"])
@@ -217,7 +217,7 @@ def test_fewer_rows_than_features_recover_the_true_noise(seed):
 
 def test_panels_are_numbered_as_combinations_are_listed(seed):
     X = planted(400, 9, 5, 2, seed=seed, noise=0.3, offset=2.0).X
-    model = AdaptivePPCA(5, 2, random_state=0).fit(X)
+    model = AdaptivePPCA(5, 2, init="pca", random_state=0).fit(X)
     listed = list(combinations(range(5), 2))
     numbers = model.predict(X)
     found = [tuple(np.flatnonzero(row)) for row in model.allocate(X)]
@@ -258,7 +258,7 @@ def test_the_global_seed_holds_where_no_random_state_is_given():
 def test_rows_with_names_warn_of_nothing_when_a_fit_goes_on(seed):
     X = planted(150, 6, 3, 1, seed=seed, noise=0.5).X
     table = pandas.DataFrame(X, columns=list("abcdef"))
-    for model in (PPCA(2), AdaptivePPCA(2, 1, random_state=0, warm_start=True)):
+    for model in (PPCA(2), AdaptivePPCA(2, 1, init="pca", random_state=0, warm_start=True)):
         model.fit(table).fit(table)
         assert model.bic(table) > model.aic(table)
 
@@ -266,7 +266,7 @@ def test_rows_with_names_warn_of_nothing_when_a_fit_goes_on(seed):
 def test_the_rows_of_few_iterations_are_gone_on_with_thin_rows_included(seed):
     for n, d in ((60, 100), (400, 8)):
         X = planted(n, d, 4, 2, seed=seed, noise=0.4, offset=2.0).X
-        model = AdaptivePPCA(4, 2, random_state=0, max_iter=3)
+        model = AdaptivePPCA(4, 2, init="pca", random_state=0, max_iter=3)
         with pytest.warns(UserWarning, match="max_iter"):
             model.fit(X)
         last = model.log_likelihoods_[-1]

@@ -87,9 +87,9 @@ def test_an_iterator_given_to_fit_is_read_once_and_fitted_as_its_rows(dtype, dat
             read.append(len(piece))
             yield np.asfortranarray(piece)
 
-    ours = AdaptivePPCA(4, 2, random_state=0).fit(once())
+    ours = AdaptivePPCA(4, 2, init="pca", random_state=0).fit(once())
     assert read == [1, 700, 0, 1300, 999]
-    whole = AdaptivePPCA(4, 2, random_state=0).fit(X)
+    whole = AdaptivePPCA(4, 2, init="pca", random_state=0).fit(X)
     assert ours.components_.dtype == dtype
     assert ours.score(X) == pytest.approx(whole.score(X), rel=1e-6)
     close(ours.components_, whole.components_, atol=1e-4)
@@ -157,8 +157,8 @@ def test_a_mapped_file_is_fitted_as_the_array_in_it(mode, data, tmp_path, monkey
     assert len(seen) > 10
     equal(np.concatenate(seen), kept)
     assert np.shares_memory(seen[0], X)
-    ours = AdaptivePPCA(4, 2, random_state=0).fit(X)
-    whole = AdaptivePPCA(4, 2, random_state=0).fit(kept)
+    ours = AdaptivePPCA(4, 2, init="pca", random_state=0).fit(X)
+    whole = AdaptivePPCA(4, 2, init="pca", random_state=0).fit(kept)
     assert ours.score(kept) == pytest.approx(whole.score(kept), rel=1e-6)
     equal(X, kept)
 
@@ -241,8 +241,8 @@ def test_chunks_of_unknown_and_no_size_are_counted_on_the_way(data, da):
     X = da.concatenate([X, X + 1000.0])  # of which the condition leaves nothing
     X = X[X[:, 0] < 500.0]
     assert np.isnan(X.shape[0])
-    ours = AdaptivePPCA(4, 2, random_state=0).fit(X)
-    whole = AdaptivePPCA(4, 2, random_state=0).fit(data.X)
+    ours = AdaptivePPCA(4, 2, init="pca", random_state=0).fit(X)
+    whole = AdaptivePPCA(4, 2, init="pca", random_state=0).fit(data.X)
     same(ours, whole, data.X)
     close(ours.transform(X).compute(), whole.transform(data.X), atol=1e-6)
     equal(ours.allocate(X).compute(), ours.allocate(data.X))
@@ -288,9 +288,9 @@ def flat(answer):
 def test_the_order_in_which_chunks_come_back_changes_no_bit(data, da):
     dask = pytest.importorskip("dask")
     X = da.from_array(data.X, chunks=(70, 12))
-    ours = AdaptivePPCA(4, 2, random_state=0).fit(X)
+    ours = AdaptivePPCA(4, 2, init="pca", random_state=0).fit(X)
     with dask.config.set(scheduler="synchronous"):
-        again = AdaptivePPCA(4, 2, random_state=0).fit(X)
+        again = AdaptivePPCA(4, 2, init="pca", random_state=0).fit(X)
     equal(ours.components_, again.components_)
     equal(ours.log_likelihoods_, again.log_likelihoods_)
 
@@ -321,7 +321,7 @@ def test_columns_of_parts_keep_the_order_of_the_fit(seed):
         lambda model: model.fit(iter(blocks)),
         lambda model: model.fit(dask.from_pandas(frame, 2)),
     ):
-        model = fit(AdaptivePPCA(3, 1, random_state=0))
+        model = fit(AdaptivePPCA(3, 1, init="pca", random_state=0))
         assert list(model.feature_names_in_) == list("abcdef")
         assert model.score_blocks(blocks) == pytest.approx(model.score(frame))
         for ask in (

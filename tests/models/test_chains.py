@@ -36,7 +36,7 @@ def gibbs(**parameters):
 def test_both_ways_to_draw_subsets_agree(z_update):
     Y = rows_like(n_rows=400)
     model = gibbs(z_update=z_update, n_draws=150, chain_starts="init").fit(Y)
-    probability = AdaptivePPCA(4, 2, random_state=0).fit(Y).inclusion_probabilities(Y)
+    probability = AdaptivePPCA(4, 2, init="pca", random_state=0).fit(Y).inclusion_probabilities(Y)
     drawn = model.posterior_["Z_mean"].mean(axis=0)
     # columns of the chains are in the order of their start; compare sorted rows
     difference = np.sort(drawn, axis=1) - np.sort(probability, axis=1)

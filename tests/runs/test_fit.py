@@ -57,10 +57,10 @@ def explicit(dataset: Dataset, config: RunConfig) -> dict[str, np.ndarray]:
 SHORT = {"n_chains": 2, "burn_in": 6, "n_draws": 8}
 FREE = {"max_components": 4, **SHORT}
 MODELS = [
-    ("aPPCA", {"n_components": 5, "n_active": 2}),
+    ("aPPCA", {"n_components": 5, "n_active": 2, "init": "pca"}),
     ("aPPCA", {"n_components": 5, "n_active": 2, "inference": "gibbs", **SHORT}),
     ("PPCA", {"n_components": 3}),
-    ("aFA", {"n_components": 5, "n_active": 2}),
+    ("aFA", {"n_components": 5, "n_active": 2, "init": "pca"}),
     ("aFA", {"n_components": 17, "n_active": 8, "n_paths": 2}),
     ("aFA", {"n_components": 5, "n_active": 2, "inference": "gibbs", **SHORT}),
     ("NPPCA", FREE),
@@ -208,7 +208,7 @@ def wine():
 
 
 def config_of_around(dataset, model="aPPCA", **parameters):
-    sizes = {"n_components": 4, "n_active": 2} if model == "aPPCA" else {"n_components": 2}
+    sizes = {"n_components": 4, "init": "pca"} if model == "aPPCA" else {"n_components": 2}
     return RunConfig(dataset.digest, OPTIONS, model, sizes | parameters)
 
 
@@ -232,7 +232,7 @@ def test_a_run_says_of_observed_cells_what_the_estimator_says(wine, model, tmp_p
         with pytest.raises(InputError, match="first reduces 13 features to 5"):
             project(config, fit_run(whole, config).fitted, holes)
         return
-    estimator = AdaptivePPCA(n_components=4, n_active=2, random_state=0).fit(scaled)
+    estimator = AdaptivePPCA(n_components=4, n_active=2, init="pca", random_state=0).fit(scaled)
     full = estimator.impute(scaled) * scale + centre
     np.testing.assert_allclose(fitted.imputed, full[wine.missing], rtol=1e-4)
     filled = np.array(wine.X)
@@ -300,7 +300,7 @@ def config_of_preview(dataset: Dataset, model: str = "aPPCA", **parameters: obje
 
 
 def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
-    config = config_of_preview(digits, n_components=4, n_active=2, tol=1e-3)
+    config = config_of_preview(digits, n_components=4, n_active=2, tol=1e-3, init="pca")
     first, second = (preview(digits, config, rows=100, **how) for how in ({"passes": 5}, {}))
     assert first.info.preview
     kinds = (config_of_preview(digits, **of) for of in ({}, {"noise": "feature"}))
@@ -320,8 +320,8 @@ def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"n_components": 5, "n_active": 2, "inference": "hard", "latent_variance": "component"},
-        {"n_components": 4, "n_active": 4},
+        {"n_components": 5, "inference": "hard", "latent_variance": "component", "init": "pca"},
+        {"n_components": 4, "n_active": 4, "init": "pca"},
         {"n_components": 4, "n_active": 2, "mean": "sample", "init": "pca"},
     ],
 )

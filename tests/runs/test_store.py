@@ -402,8 +402,8 @@ def home(dataset, tmp_path_factory) -> Path:
     learned = {"row_scale": "learned", "n_active": "learned", "max_iter": 20}
     for i, parameters in enumerate(
         (
-            {"n_components": 3, "n_active": 1},
-            {"n_components": 5, "noise": "feature"} | learned,
+            {"n_components": 3, "n_active": 1, "init": "pca"},
+            {"n_components": 5, "noise": "feature", "init": "pca"} | learned,
             {"n_components": 6, "inference": "gibbs", "burn_in": 5, "n_draws": 10} | learned,
         )
     ):
@@ -558,10 +558,10 @@ def test_what_does_not_fit_is_refused_and_nothing_is_stored(
 
 SHORT = {"n_chains": 1, "burn_in": 4, "n_draws": 4}
 FILED = [
-    ("aPPCA", {"n_components": 5, "n_active": 2}),
+    ("aPPCA", {"n_components": 5, "n_active": 2, "init": "pca"}),
     ("aPPCA", {"n_components": 5, "n_active": 2, "inference": "gibbs", **SHORT}),
     ("PPCA", {"n_components": 3}),
-    ("aFA", {"n_components": 5, "n_active": 2}),
+    ("aFA", {"n_components": 5, "n_active": 2, "init": "pca"}),
     ("NPPCA", {"max_components": 4, **SHORT}),
     ("isFA", {"max_components": 4, **SHORT}),
     ("fsFA", {"max_components": 4, **SHORT}),
@@ -611,7 +611,8 @@ def test_a_loaded_model_gives_the_bits_it_gave_before(digits, tmp_path, model, p
 def test_a_loaded_model_is_a_scikit_learn_estimator(tmp_path):
     wine = load("wine")
     wine = replace(wine, missing=(np.arange(178) % 9 == 0)[:, None] & (np.arange(13) == 3))
-    config = RunConfig(wine.digest, suggest(wine).to_dict(), "aPPCA", {"n_components": 3})
+    sizes = {"n_components": 3, "init": "pca"}
+    config = RunConfig(wine.digest, suggest(wine).to_dict(), "aPPCA", sizes)
     result = fit_run(wine, config)
     file = tmp_path / "wine.npz"  # as the page Export gives it
     file.write_bytes(model_bytes(config, result.fitted, result.info, wine.feature_names))
