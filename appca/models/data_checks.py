@@ -62,9 +62,9 @@ def check_varying(n_components: int, scales: Array) -> None:
     refuse_components(n_components, n, why, remedy if n else "drop extreme rows")
     if n < len(scales):
         msg = (
-            "noise='feature' omits from the likelihood features that are constant or hardly vary "
-            f"in more than one row, {len(scales) - n} of the {len(scales)} features of X: drop "
-            "these columns to avoid this warning."
+            f"{len(scales) - n} of the {len(scales)} features of X are constant, or hardly vary in "
+            "more than one row, so noise='feature' omits them from the likelihood: drop these "
+            "columns to avoid this warning."
         )
         warnings.warn(msg, UserWarning, stacklevel=6)
 

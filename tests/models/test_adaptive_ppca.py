@@ -432,7 +432,7 @@ def test_the_floor_is_that_of_the_definition(seed):
         rare[rng.permutation(N)[:m], j] = 1e-3 * 10.0**j
     X = np.hstack([X, rare + 0.3 * rng.standard_normal(8)])
     units = 10.0 ** rng.uniform(-8, 8, D + 8)
-    with pytest.warns(UserWarning, match="hardly vary in more than one row, 2 of the 15"):
+    with pytest.warns(UserWarning, match="2 of the 15 features of X are constant, or hardly vary"):
         model = made(X, noise="feature", n_active=L)
     with warnings.catch_warnings(action="ignore"):
         other = made(X * units, noise="feature", n_active=L)

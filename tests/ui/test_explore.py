@@ -290,7 +290,7 @@ def test_a_row_that_holds_the_variance_is_named_left_out_and_put_back(start):
     assert (address(app)["k"], address(app)["l"]) == (first["k"], first["l"])
     assert "of the variance in the components" not in told(app)
     app = go(app, "data/add")
-    app = healthy(find(app.toggle, "Take the 1 row left out of the fit").set_value(True).run())
+    app = healthy(find(app.toggle, "Use the 1 row left out of the fit").set_value(True).run())
     assert "1 of 1 new row does not fit" in told(app)
     click(go(app, "explore"), "put_back")
     assert address(app)["data"] == first["data"]
