@@ -179,7 +179,7 @@ COLLINEAR, ROUNDED = 1e-3, 0.02  # unexplained share of variance, largest error 
 
 
 def proposed(dataset: Any) -> tuple[str, str]:
-    """Suggest a preparation for a `Dataset`, with the reason; two empty texts if none suits."""
+    """Suggest a preparation for a `Dataset`, with the reason; two empty strings if none suits."""
     if dataset.image_shape is not None or dataset.is_recording:
         return "", ""
     names, most = dataset.feature_names or (), max(20, MOST_JUDGED // dataset.n_features)
@@ -205,7 +205,7 @@ def proposed(dataset: Any) -> tuple[str, str]:
     if not long.any() or long.mean() < HALF:
         return "", ""
     shorter = least >= 0 and (np.abs(_skewness(np.log1p(X[:, long]))) < LONG).mean() > HALF
-    reason = f"{int(long.sum()):,} of {counted(X.shape[1], 'column')} have a long tail."
+    reason = f"Tails are long in {long.sum():,} of {counted(X.shape[1], 'column')}."
     return "log1p" if shorter else "ranks", reason
 
 

@@ -1,7 +1,7 @@
 """Diagnose fits and sampled chains, with the reasons in words.
 
 Chains are judged by quantities that do not depend on the names, order, signs or rotation of
-components; a fit by EM by its convergence, its rows, and fits to halves of the rows.
+components; EM fits are judged by convergence, rows, and fits to halves of the rows.
 """
 
 import math
@@ -26,7 +26,7 @@ LEAST_LENGTH = 10
 
 
 class Requirement(NamedTuple):
-    """Number of sweeps that a chain needs; a rough estimate if below `INDEPENDENT_DRAWS`."""
+    """Number of sweeps that a chain needs; rough for under `INDEPENDENT_DRAWS` draws."""
 
     burn_in: int
     total: int  # sweeps after burn-in
@@ -130,7 +130,7 @@ class Check(NamedTuple):
 
 
 def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
-    """Return the quantities for judging chains by name, (chain, draw) each."""
+    """Return a dict of the quantities that judge chains, (chain, draw) each."""
     traces = {words: posterior[key] for key, words in SCALARS.items() if key in posterior}
     if "latent_variance" in posterior:
         each, name = np.asarray(posterior["latent_variance"]), "factor variance"
@@ -139,14 +139,14 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.fl
         traces |= {name: least} if np.array_equal(least, largest) else ends
     if "occupancy" in posterior:
         for k, rows in enumerate(np.moveaxis(np.asarray(posterior["occupancy"]), -1, 0)):
-            traces[f"rows of the component ranked {k + 1} by use"] = rows
+            traces[f"number of rows with the component ranked {k + 1} by use"] = rows
     if "shared" in posterior:
-        traces["components shared by pairs of rows"] = posterior["shared"].mean(axis=-1)
+        traces["mean number of components that two rows share"] = posterior["shared"].mean(axis=-1)
     return {name: np.asarray(draws, dtype=np.float64) for name, draws in traces.items()}
 
 
 def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
-    """Diagnose every invariant quantity that varies; R-hat of binary quantities is not split."""
+    """Diagnose every quantity that varies; where rank-normalized R-hat fails, use split R-hat."""
     from appca.models.chains import load_arviz
 
     arviz, diagnoses = load_arviz(), []
@@ -183,7 +183,7 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
     checks = []
     if "n_components" in posterior:
         used = np.bincount(numbers_in_use(posterior).ravel()).argmax()
-        why = f"{used} components are used by at least 5% of rows, in most draws."
+        why = f"Components used by at least 5% of rows: most often {used}."
         size = Check("good", "K found", why)
         if (np.asarray(posterior["n_components"]) == most).all():
             why = f"Every draw uses all {most} available components; allow more and fit again."
@@ -193,9 +193,9 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
         told = levels(np.asarray(posterior["log_posterior"]))
         n, n_counted = len(told.counts), int(told.counts.sum())
         if n_counted < n:
-            checks.append(Check("doubtful", f"{n_counted} of {n} chains count", told.why))
+            checks.append(Check("doubtful", f"{n_counted} of {n} chains used", told.why))
         elif n > 1:
-            checks.append(Check("good", f"All {n} chains count", told.why))
+            checks.append(Check("good", f"All {n} chains used", told.why))
     return checks
 
 
@@ -226,7 +226,7 @@ def of_chains(
         why = f"R-hat of the {most.name} is {most.r_hat:.3f}, above {LARGEST_R_HAT}: draw more."
         checks = [Check("doubtful", "Chains nearly agree", why)]
     why = (
-        f"The {fewest.name} has {ess:.0f} effective draws, but {wanted} are needed: you can "
+        f"The {fewest.name} has only {ess:.0f} effective draws, but needs {wanted}: you can "
         "trust averages, but not intervals, so raise the number of draws."
     )
     enough = f"Every quantity has at least {ess:.0f} effective draws."
@@ -251,14 +251,14 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
     if rare:
         why = f"Under 1% of rows use component {', '.join(map(str, rare))}: lower K or start again."
         checks = [Check("doubtful", "Component unused", why)]
-    why = f"{percent(share)} of the variance in the components comes from row {shortened(ids[row])}"
+    name, part = shortened(ids[row]), f"{percent(share)} of the variance in the components"
     n, L = len(fitted.active), max(1.0, float(fitted.active.sum(axis=1).mean()))
     by_chance = betaincinv(L / 2, L * (n - 1) / 2, 1 - 0.01 / n)  # 99% limit for the largest share
     if share > max(MOST_OF_A_ROW, by_chance):
-        why += ": look at that row, and remove it if it is an error."
+        why = f"{part} comes from row {name}: look at that row, and remove it if it is an error."
         level: Level = "bad" if share > MOST_BEFORE_BAD else "doubtful"
         return [*checks, Check(level, "One row dominates", why)]
-    return [*checks, Check("good", "No row dominates", f"At most {why}.")]
+    return [*checks, Check("good", "No row dominates", f"Row {name} contributes most: {part}.")]
 
 
 def of_halves(halves: Stability | None) -> list[Check]:
@@ -282,10 +282,10 @@ def of_halves(halves: Stability | None) -> list[Check]:
     level: Level = "good" if kept == K else "doubtful" if cosines.min() >= ROUGHLY else "bad"
     if kept < K:
         why = (
-            f"Only {kept} of {counted(K, 'component')} reappear in fits to half of the rows "
-            f"(|cos| from {least}, should be {RECOVERED}): do not name them; lower K or add rows."
+            f"Fits to half of the rows recover only {kept} of {counted(K, 'component')} (lowest "
+            f"|cos| {least}, should be {RECOVERED}): name no component; lower K or add rows."
         )
-    checks.append(Check(level, f"{kept} of {counted(K, 'component')} return", why))
+    checks.append(Check(level, f"{kept} of {counted(K, 'component')} recovered", why))
     if more > CLEAR * its_error:
         by = f"{fixed(more)} ± {fixed(its_error)} nats"
         why = f"One more component per row improves held-out rows by {by} per row: raise L."
@@ -296,7 +296,7 @@ def of_halves(halves: Stability | None) -> list[Check]:
 def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     """Check how certain supports are, and whether rows repeat earlier ones."""
     doubtful = float(np.mean(np.asarray(membership) < DOUBTFUL))
-    why = f"{percent(doubtful)} of rows use components that are under {percent(DOUBTFUL)} likely."
+    why = f"For {percent(doubtful)} of rows, the support is under {percent(DOUBTFUL)} likely."
     clear = Check("good", "Choices clear", why)
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: lower K or L, and do not count rows per panel."
@@ -338,7 +338,7 @@ def of_climb(log_likelihoods: Sized, reason: str, at_floor: float = 0.0) -> list
         "": ("doubtful", "Ended", f"The fit ended for another reason: {reason}."),
     }
     ended = next(Check(*told) for begin, told in endings.items() if reason.startswith(begin))
-    free = Check("good", "Noise above its floor", "The noise variance is a free estimate.")
+    free = Check("good", "Noise above its floor", "The floor hardly affects the noise variance.")
     if at_floor > MOST_AT_FLOOR:
         share = percent(at_floor)
         why = f"The noise variance of {share} of the features is at its floor: use one noise "

@@ -148,7 +148,7 @@ class FittedModel(_ReadOnly):
 
     @classmethod
     def from_saved(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
-        """Rebuild a model that may lack preprocessing; raises as `from_arrays`."""
+        """Rebuild a model that may lack preprocessing; raises like `from_arrays`."""
         if not any(name.startswith(PREPROCESSING) for name in arrays):
             D = len(arrays["mean"])
             none = Fitted(1.0, np.zeros(D), np.ones(D), None)
@@ -189,7 +189,7 @@ class FittedRun(FittedModel, DescribedRows):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedRun":
-        """Rebuild a run from `to_arrays`; raises as `FittedModel.from_arrays`."""
+        """Rebuild a run from `to_arrays`; raises like `FittedModel.from_arrays`."""
         beside = {"posterior": _without(POSTERIOR, arrays), "imputed": arrays.get(IMPUTED)}
         model, rows = FittedModel.from_arrays(arrays), DescribedRows.from_arrays(arrays)
         return model.with_rows(rows, **beside)

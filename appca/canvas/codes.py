@@ -73,7 +73,7 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
     twice = ((slots[:, 1:] == slots[:, :-1]) & (slots[:, 1:] != full)).any(axis=1)
     msg = ""
     if indices.shape[1] > MOST_USED or not len(indices):
-        msg = f"{counted(len(indices), 'row')} use up to {indices.shape[1]:,} components; "
+        msg = f"Got {counted(len(indices), 'row')} with up to {indices.shape[1]:,} components; "
         msg += f"pass 1 to {MOST_USED} per row, such as the strongest."
     elif not np.isfinite(values).all():
         msg = "The values of codes must be finite; correct or leave out other values."

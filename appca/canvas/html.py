@@ -75,7 +75,7 @@ def save_html(  # noqa: PLR0913 - contents of a page, by keyword
     n_components: Iterable[int] | None = None,
     n_active: Iterable[int] | None = None,
 ) -> None:
-    """Save the picture of the rows that a fitted model describes as one HTML file.
+    """Save, as one HTML file, the picture of rows that a fitted model describes.
 
     With `n_components` or `n_active`, the file contains several fits, with sliders for K and L.
 
@@ -135,7 +135,7 @@ def write_page(
     title: str,
     note: str = "",
 ) -> None:
-    """Write a page of rows and their fits, numbering each fit to match the previous fit."""
+    """Write a page of rows and fits, numbering components to match the previous fit."""
     scenes: list[Scene] = []
     numbered = None
     for run in runs:

@@ -273,8 +273,8 @@ def scene_shown(
 ) -> Scene:
     """Lay out a run as pages show it, with components as `numbering.numbered` returns them.
 
-    Keys of `maps` are "pca" and "umap". New rows `outside` (N,) the limits of the fit are marked.
-    `colourings` are added to `colour_choices`.
+    Keys of `maps` are "pca" and "umap". Rows where `outside` (N,) is true are marked as beyond the
+    fit's limits. `colourings` are added to `colour_choices`.
     """
     choices = {key: colour_of(dataset, fitted, key) for key in colour_choices(dataset)}
     choices |= colourings or {}

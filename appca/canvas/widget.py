@@ -61,7 +61,7 @@ def picture_of(adata: "AnnData", key: str) -> AnnotatedPicture:
         features = pd.Index(distinct_names(adata.var_names)).get_indexer(names)
         if (features < 0).any():
             missing = counted(int((features < 0).sum()), "variable")
-            msg = f"{missing} of the fit in uns[{key!r}] are not in this AnnData; fit it again."
+            msg = f"This AnnData lacks {missing} of the fit in uns[{key!r}]; fit it again."
             raise InputError(msg)
     X = values_of(adata, params.get("layer"), use_rep, features)
     model = _restored(params, fit["model"])

@@ -164,7 +164,8 @@ def _say_outcome(result: FitResult, before: Preprocessing) -> dict[str, Any]:
     unit = "" if before.in_words() == "none" else ", of the values after preprocessing"
     say(f"log-likelihood {mean:.6g} nats per row{unit}")
     doubtful = int(np.sum(rows.membership < DOUBTFUL))
-    say(f"{doubtful:,} of {info.n_rows:,} rows are doubtful: no support is more probable than 1/2")
+    verb = "is" if doubtful == 1 else "are"
+    say(f"{doubtful:,} of {info.n_rows:,} rows {verb} doubtful: no support is likelier than 1/2")
     said: dict[str, Any] = {"stop_reason": info.stop_reason, "iterations": info.n_iter}
     said |= {"seconds": info.seconds, "log_likelihood_per_row": mean, "doubtful_rows": doubtful}
     return said | {"rarely_used_components": rarely_used(rows)}

@@ -1,4 +1,4 @@
-"""Arguments shared by commands, and help texts that end with examples."""
+"""Arguments shared by commands, and help text that ends with examples."""
 
 import argparse
 import json
@@ -115,7 +115,7 @@ def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> Non
             "the column of row names (default: named like id, unique words, or running numbers)",
         ),
         ("--feature", "a column of numbers to fit (default: columns of numbers)"),
-        ("--ignore", "a column to leave out (default: dates, long texts, columns of one value)"),
+        ("--ignore", "a column to leave out (default: dates, long text, columns of one value)"),
     ):
         group.add_argument(flag, action="append", default=[], metavar="COLUMN", help=text)
 

@@ -128,8 +128,9 @@ def _judged(
     t2, q = (said.ratios > 1).sum(axis=0).tolist()
     rows = int((~said.fits).sum())
     whose = "the run's rows" if run_distances is not None else "rows drawn from the model"
+    verb = "does" if rows == 1 else "do"
     say(
-        f"{rows} of {counted(len(said.fits), 'row')} do not fit: {q} too far from "
+        f"{rows} of {counted(len(said.fits), 'row')} {verb} not fit: {q} too far from "
         f"their subspace (Q), {t2} too far out within it (T2), above the limits that {level:.4g} "
         f"of {whose} are below"
     )

@@ -407,9 +407,9 @@ def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str]
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
-    """Sort key that compares numbers inside texts as numbers: obj2 before obj10."""
+    """Sort key that compares numbers inside strings as numbers: obj2 before obj10."""
     parts = re.findall(r"0*([0-9]+)|([^0-9]+)", text)
-    # kept as texts, because int() refuses thousands of digits
+    # kept as strings, because int() refuses thousands of digits
     return [(0, len(digits), digits) if digits else (1, 0, other) for digits, other in parts]
 
 
@@ -424,7 +424,7 @@ def _category_name(value: object, *, short: bool = True) -> str:
 def _column(what: str, column: np.ndarray, n: int) -> np.ndarray:
     column = np.asarray(column)
     column = column if column.dtype.kind in "buifU" else column.astype(str)
-    refuse_if(not is_text(column), f"{what} contain invalid Unicode; save the texts again.")
+    refuse_if(not is_text(column), f"{what} contain invalid Unicode; save the text again.")
     msg = f"{what} must be one for each of the {n} rows; got an array of shape {column.shape}."
     refuse_if(column.shape != (n,), msg)
     return read_only(np.ascontiguousarray(column))

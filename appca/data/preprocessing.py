@@ -109,7 +109,7 @@ class Preprocessing:
         is_count = isinstance(pca, (int, np.integer)) and not isinstance(pca, bool) and pca >= 1
         refuse_if(
             not (pca is None or is_count or (isinstance(pca, float) and 0 < pca < 1)),
-            "pca must be a whole number of dimensions from 1 on, or a share of variance between 0 "
+            "pca must be a positive whole number of dimensions, or a share of variance between 0 "
             f"and 1; got {pca!r}.",
         )
         object.__setattr__(self, "divide", divide)
@@ -155,8 +155,8 @@ class Preprocessing:
         n_missing = 0 if missing is None else int(missing.sum())
         refuse_if(
             missing is not None and self.pca is not None,
-            f"Reducing by PCA needs complete rows, but {counted(n_missing, 'cell')} are missing; "
-            "turn off pca, or load the data with missing=mean.",
+            f"PCA needs complete rows, not {counted(n_missing, 'missing cell')}; turn off pca, or "
+            "load the data with missing=mean.",
         )
 
         prepared = None
@@ -218,10 +218,10 @@ class Fitted(NamedTuple):
         return len(self.offset) if self.basis is None else self.basis.shape[1]
 
     def transform(self, X: np.ndarray, times: Times = matmul) -> np.ndarray:
-        """Convert rows (N, D) to the fitted coordinates (N, D'); float64 stays, else float32.
+        """Convert rows (N, D) to the fitted coordinates (N, D'), float32 unless X is float64.
 
-        PCA multiplies rows by `times`. With BLAS, the default, the last bits of a row depend on the
-        other rows.
+        `times` multiplies rows by the PCA basis. With BLAS, the default, the last bits of a row
+        depend on the other rows.
         """
         refuse_if(
             X.ndim != 2 or X.shape[1] != len(self.offset),
@@ -284,7 +284,7 @@ class Fitted(NamedTuple):
 def suggest(dataset: Dataset, prepare: str = "none") -> Preprocessing:
     """Suggest defaults: divide images by the value of white, scale each feature of other tables.
 
-    Ordered features, such as wavelengths, share a unit and are not scaled.
+    Ordered features, such as wavelengths, share a unit and are scaled alike.
     """
     if dataset.image_shape is not None:
         low, high = dataset.image_range

@@ -57,7 +57,8 @@ def refuse_settings(model: Any, n_active: int) -> None:
 def check_varying(n_components: int, scales: Array) -> None:
     """Refuse more components than varying features (scale > 0); warn about constant features."""
     n, remedy = int((scales > 0.0).sum()), "choose fewer components"
-    why = f", because {n} of the {len(scales)} features of X vary in more than one row"
+    vary = "varies" if n == 1 else "vary"
+    why = f", because {n} of the {len(scales)} features of X {vary} in more than one row"
     refuse_components(n_components, n, why, remedy if n else "drop extreme rows")
     if n < len(scales):
         msg = (
@@ -113,7 +114,8 @@ def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
         if gaps:
             finite, what = "finite or NaN for a missing entry", "inf"
             remedy = "correct those cells or drop those rows"
-        msg = f"X must be {finite}, but {bad} of its {len(X)} rows contain {what}: {remedy}."
+        verb = "contains" if bad == 1 else "contain"
+        msg = f"X must be {finite}, but {bad} of its {len(X)} rows {verb} {what}: {remedy}."
         raise ValueError(msg)
 
 

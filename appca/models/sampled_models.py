@@ -72,7 +72,7 @@ SHARED = {  # paragraphs in the documentation of several models, by their marks
         lengths and angles. The published draw has the largest posterior density; in sparse factor
         analysis, among the draws with the most frequent number of factors.
     n_components_ : int, K.
-    n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
+    n_components_in_use_ : int, most frequent number of components that at least 5% of rows use.
     weights_ : (K,) probability that a new row uses a component.
     mean_ : (D,).
     noise_variance_ : float, sigma2.
@@ -174,7 +174,7 @@ class FreeModel(Queries):
 
     @property
     def n_components_in_use_(self) -> int:
-        """The number of components that at least 5% of rows use, in most draws."""
+        """The most frequent number of components that at least 5% of rows use."""
         return int(np.bincount(self._numbers(IN_USE).ravel()).argmax())
 
     def n_components_band(self, level: float = 0.9, share: float = 0.0) -> tuple[int, int]:

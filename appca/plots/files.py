@@ -1,4 +1,4 @@
-"""Reports as Markdown tables and self-contained HTML pages; texts are escaped."""
+"""Reports as Markdown tables and self-contained HTML pages; text is escaped."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def markdown_table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """Return a Markdown table; texts are escaped, line ends removed."""
+    """Return a Markdown table; text is escaped, line breaks are removed."""
     rows = [columns, ["---"] * len(columns), *lines]
     literal = str.maketrans({"\\": "\\\\", "|": "\\|"})
     cells = ([" ".join(str(value).split()).translate(literal) for value in row] for row in rows)
@@ -39,7 +39,7 @@ def section(title: str, *parts: str) -> str:
 
 
 def paragraph(text: str, tag: str = "p") -> str:
-    """Return a text as a paragraph or another element; "pre" keeps spaces and line ends."""
+    """Return text as a paragraph or another element; "pre" keeps spaces and line breaks."""
     return f"<{tag}>{escape(text)}</{tag}>"
 
 
@@ -85,7 +85,7 @@ def fragment(figure: "go.Figure", title: str | None = None) -> str:
     import plotly.graph_objects as go
 
     whole = title is not None
-    on_paper = go.Figure(figure).update_layout(template="plotly_white")  # pages set theirs
+    on_paper = go.Figure(figure).update_layout(template="plotly_white")  # app pages set their own
     html: str = on_paper.to_html(include_plotlyjs=whole, full_html=whole, config=CONFIG)
     return html.replace("</head>", f"<title>{escape(title or '')}</title></head>", 1)
 
@@ -98,7 +98,7 @@ def _cell(value: object) -> str:
     return escape(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
-# No Plotly button sends data to a server or advertises.
+# Hide the Plotly logo and the button that uploads data.
 CONFIG: dict[str, object] = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
 CONFIG |= {"toImageButtonOptions": {"format": "svg"}}
 _STYLE = (

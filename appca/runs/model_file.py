@@ -67,7 +67,7 @@ def load_model(path: Path | str) -> Any:
         saved estimator. For a file from the command line or the app, it is an
         `appca.models.preprocessed.Preprocessed`: its rows are in units of the data, and
         ``estimator_`` is the model after preprocessing. ``config`` contains all settings and the
-        digest of the data, ``info`` facts about the fit.
+        digest of the data; ``info`` describes the fit.
         ``transform``, ``allocate``, ``score_samples`` and other methods give the same results as
         before saving, to the bit on the same machine. Columns of a data frame must have the names
         and order of the fit. The file does not contain draws (``posterior_``).
@@ -145,7 +145,7 @@ def _saved(packed: Packed, name: str) -> Any:
         estimator: Any = estimator_class(kind)(**facts.parameters)
         refuse_parameters(kind, estimator.get_params(deep=False))
         Preprocessing.from_dict(facts.preprocessing or {})
-    model = _model_of(packed, name, facts.estimator)
+    model = _model_of(packed, name)
     _restore(name, kind, estimator, model, (facts.n_iter, facts.stop_reason))
     if facts.preprocessing is not None:
         estimator = behind(facts.preprocessing, estimator, model)
@@ -185,7 +185,7 @@ def model_bytes(
 def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
     """Read a model file without creating the estimator; `appca.runs.fit.project` uses the result.
 
-    `name` is used in messages. Raises InputError for a missing or damaged file or any other file.
+    `name` is used in messages. Raises InputError if the file is missing, damaged or no model file.
     """
     with _opened(name, file) as packed:
         if f"{RUN}.npy" not in packed:
@@ -200,7 +200,7 @@ def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
             config = RunConfig.from_record(about.config)
             if about.info:
                 RunInfo.from_dict(about.info)
-        model = _model_of(packed, name, config.model, config)
+        model = _model_of(packed, name, config)
         listed = packed.array(f"{NAMES}.npy").ravel() if f"{NAMES}.npy" in packed else ()
         return ModelFile(config, about.info, model, tuple(map(str, listed)))
 
@@ -214,14 +214,14 @@ def _opened(name: str, file: Path | str | BinaryIO) -> Iterator[Packed]:
         yield Packed(name, raw)
 
 
-def _model_of(packed: Packed, name: str, kind: str, config: RunConfig | None = None) -> FittedModel:
+def _model_of(packed: Packed, name: str, config: RunConfig | None = None) -> FittedModel:
     names = [member.removesuffix(".npy") for member in packed.names if member.endswith(".npy")]
     arrays = {key: packed.array(f"{key}.npy") for key in names if belongs_to_model(key)}
     read = FittedModel.from_saved if config is None else FittedModel.from_arrays
     try:
         fits = fits_together(model := read(arrays), config)
     except KeyError as error:
-        msg = f"“{name}” lacks {error.args[0]} of its {kind}; save the model again."
+        msg = f"“{name}” lacks the array “{error.args[0]}”; save the model again."
         raise InputError(msg) from error
     except (TypeError, ValueError, IndexError):
         fits = False

@@ -224,7 +224,7 @@ def refuse_other_format(what: str, number: object, expected: int | None = None) 
 
 
 def without_number(what: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata without the format number; raises as `refuse_other_format`."""
+    """Return metadata without the format number; raises like `refuse_other_format`."""
     refuse_other_format(what, facts.get(KEY))
     return {name: value for name, value in facts.items() if name != KEY}
 
@@ -369,14 +369,14 @@ def read_arrays(file: Path) -> dict[str, np.ndarray]:
 
 
 def read_numbered(file: Path, what: str) -> dict[str, np.ndarray]:
-    """Return the arrays of a `write_numbered` file; raises as `read_arrays`, or OtherFormat."""
+    """Return the arrays of a `write_numbered` file; raises like `read_arrays`, or OtherFormat."""
     arrays = read_arrays(file)
     refuse_other_format(what, int(arrays.pop(KEY)))
     return arrays
 
 
 def write_numbered(file: Path, arrays: Mapping[str, np.ndarray], what: str) -> None:
-    """Write an NPZ file with its digest atomically; raises as `write_json`."""
+    """Write an NPZ file with its digest atomically; raises like `write_json`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     keep_other_format(file, what)
     with growing(file) as stream:

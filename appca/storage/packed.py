@@ -1,4 +1,4 @@
-"""Untrusted zip files of arrays (NPY) and texts (JSON), checked before any content is read.
+"""Untrusted zip files of arrays (NPY) and text (JSON), checked before any content is read.
 
 An NPZ file is such a zip. Names of members never become paths; pickles are refused. `give_back`
 releases memory pages of mapped arrays.
@@ -85,7 +85,7 @@ class Packed:
                 expected = math.prod(shape) * dtype.itemsize
                 is_plain = dtype.kind in "biufU" and not dtype.hasobject
                 if not is_plain or min(shape, default=0) < 0 or expected > item.file_size:
-                    msg = "not an array of numbers or texts, or of the wrong length"
+                    msg = "not an array of numbers or text, or of the wrong length"
                     raise ValueError(msg)
                 data = stream.read(item.file_size)
                 if len(data) != expected:
@@ -171,7 +171,7 @@ def _entry(member: str, compression: int) -> zipfile.ZipInfo:
 
 
 def npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Read shape, whether the order is Fortran's, and dtype; raises as NumPy's parsers."""
+    """Read shape, whether the order is Fortran's, and dtype; raises like NumPy's parsers."""
     version = np.lib.format.read_magic(stream)
     return _HEADERS.get(version, _HEADERS[2, 0])(stream)
 

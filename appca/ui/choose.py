@@ -144,7 +144,7 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
                 kit.answer("Which K and L?", "Each choice is judged by held-out rows.")
         with buttons:
             n = counted(len(steps) - done, "fit")
-            label = f"Go on, {n} left" if done else f"Compare {len(config.cells)} choices by {n}"
+            label = f"Continue, {n} left" if done else f"Compare {len(config.cells)} choices by {n}"
             start_button(dataset, config, "grid", label, done)
     if compared:
         others = len(config.cells) - compared if done < len(steps) else 0
@@ -266,7 +266,7 @@ def which_model_tab(dataset: Dataset) -> None:
     if advice is None:
         rivals = "Eight variants of adaptive PPCA and eight rivals, on rows held out."
         kit.answer("Which model?", rivals)
-        label = "Go on" if fits else f"Compare {len(METHODS)} models"
+        label = "Continue" if fits else f"Compare {len(METHODS)} models"
         start_button(dataset, config, "models", label)
         so_far()
     else:
@@ -404,7 +404,7 @@ def hidden_cells(dataset: Dataset, shown: Shown) -> None:
     if dataset.missing is None:
         return
     share = percent(dataset.n_missing / dataset.X.size, 1)
-    st.markdown(f"**{counted(dataset.n_missing, 'cell')}** of the data are missing, {share}.")
+    st.markdown(f"**{counted(dataset.n_missing, 'missing cell')}** in the data, {share}.")
     if shown.fitted.imputed is not None:
         made, file = partial(filled_csv, dataset, shown.fitted.imputed), stem_of(dataset.name)
         title = "Save the data, filled by the model"

@@ -100,9 +100,9 @@ MANY = 10_000  # number of rows above which a sample is used
 NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
 RIVALS = ("ppca_k", "ppca_l", "mixture")
 WHY = (
-    "The share of each row's nearest rows in the data that are also nearest in the picture. Panels "
-    "place a row by all its scores. Every method is fitted to four fifths of the rows; the others "
-    "are held out."
+    "The share of each row's nearest rows in the data that are also nearest in the picture. For "
+    "panels, nearness uses all scores. Every method is fitted to four fifths of the rows; the "
+    "others are held out."
 )
 QUALITY = {  # measure -> name in the table, help, format
     "log_likelihood": ("Log-likelihood", "Nats per held-out row.", "%.2f"),
@@ -150,7 +150,7 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
         text = "Compare neighbours, errors and likelihood with PCA, UMAP and other methods."
         kit.answer("How many near rows stay near?", text)
     if len(lines) < len(config.steps()):
-        label = "Go on" if lines else "Measure"
+        label = "Continue" if lines else "Measure"
         choose.start_button(dataset, config, "quality", label, len(lines))
     if not lines:
         kit.chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
@@ -174,7 +174,7 @@ def losses(lines: list[Line]) -> list[str]:
         text += f"{percent(abs(change))} {'more' if change > 0 else 'less'} error than this fit"
         theirs, density = other["log_likelihood"], ours["log_likelihood"]
         if theirs is not None and density is not None:
-            text += f", {fixed(theirs, 1)} nats per held-out row, not {fixed(density, 1)}"
+            text += f", {fixed(theirs, 1)} nats per held-out row (this fit {fixed(density, 1)})"
         said.append(f"{text}.")
     return said
 
@@ -232,8 +232,8 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
     st.html(kit.numbers(told) + _matches(dataset, *both, pairs))
     if second.config.preprocessing != shown.config.preprocessing:
         st.caption("The two fits use different preprocessing.")
-    if have_supports and moved.any():
-        label = f"Select the {counted(int(moved.sum()), 'row')} that differ"
+    if have_supports and (n := int(moved.sum())):
+        label = f"Select the {counted(n, 'row')} that differ{'s' * (n == 1)}"
         kit.press(label, "moved_select", state.put, dataset, moved)
 
 

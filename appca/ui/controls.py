@@ -234,10 +234,10 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
     st.caption(markdown(f"{text}{percent(rule.quality.precision)} of those that do are selected."))
     look: Any = {"disabled": not rows.any()}
     with st.container(horizontal=True, gap="small"):
-        label = f"Select its {rows.sum():,} rows"
+        label = f"Select its {counted(int(rows.sum()), 'row')}"
         press(label, "rule_select", state.put, dataset, rows, **look)
         look["help"] = "Save its rows as a selection named after the rule"
-        label = f"Keep its {rows.sum():,} rows"
+        label = f"Keep its {counted(int(rows.sum()), 'row')}"
         press(label, "rule_keep", state.save_rule, dataset, rows, said, **look)
         with st.popover("Code", key="rule_code"):
             st.code(rule.to_pandas(), language="python", wrap_lines=True)

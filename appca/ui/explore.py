@@ -65,7 +65,7 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
         rows_popover(dataset, shown, rows, key="rows")
         chosen_rows = counted(len(rows), "selected row")
         leave_out_button("Leave out", dataset, mask, chosen_rows, "leave_out")
-        others = f"{counted(dataset.n_rows - len(rows), 'row')} that were not selected"
+        others = counted(dataset.n_rows - len(rows), "unselected row")
         leave_out_button("Fit only these", dataset, ~mask, others, "fit_only_these")
         onward("groups/differences", "Compare with the rest", ":material/compare_arrows:")
     tools(dataset, shown)

@@ -241,7 +241,7 @@ def _card(dataset: Dataset, shown: Shown, groups: FoundGroups, place: int, is_ch
             colours = [of_codes[code if code >= 0 else -1] for code in classes.codes[rows]]
         source = strip(dataset, rows, colours)
         seen = tag("img", "", src=source, alt=f"the {len(rows)} rows nearest the centre")
-    label = f"Select these {len(group.rows)} rows"
+    label = f"Select {counted(len(group.rows), 'row')}"
     return kit.button(tag("div", head) + seen, "group", place, label, "ca-act ca-group", is_chosen)
 
 

@@ -324,7 +324,7 @@ def _summary(verdicts: NewRowsVerdict) -> str:
     n_rows = len(verdicts.fits)
     outside = int((~verdicts.fits).sum())
     if not outside:
-        return f"**All {counted(n_rows, 'new row')} fit**: none is beyond a limit."
+        return f"**No misfit in {counted(n_rows, 'new row')}**: none is beyond a limit."
     t2, q = (
         f"{n:,} {'is' if n == 1 else 'are'} too far" for n in (verdicts.ratios > 1).sum(axis=0)
     )

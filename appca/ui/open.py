@@ -258,7 +258,7 @@ def _delete(runs: Sequence[str] | None = None) -> None:
         state.open_first()
     if deletion is not None and deletion.shared:
         stay = (
-            f"The data “{name}” stay: {counted(n, 'other work')} needs them."
+            f"The data “{name}” are kept for {counted(n, 'other fit')}."
             for name, n in deletion.shared
         )
         state.notify("info", " ".join(stay))

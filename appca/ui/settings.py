@@ -53,7 +53,7 @@ def preprocessing(dataset: Dataset) -> None:
         return {"key": f"pre-{name}", "on_change": apply, "help": help_text} | more
 
     if dataset.image_shape is None and not dataset.is_recording:
-        values = "Counts, spectra and long tails fit better when prepared as usual in their field."
+        values = "Counts, spectra and long tails fit better after their standard transformation."
         st.selectbox("Values", VALUES, **look("prepare", values, format_func=VALUES.__getitem__))
         name, why = services.kept(f"proposed-{dataset.digest}", lambda: proposed(dataset))
         if name and options.prepare == "none":
@@ -93,12 +93,12 @@ def map_settings(dataset: Dataset) -> None:
     most = min(MOST_NEIGHBOURS, dataset.n_rows - 1)
     if dataset.n_rows < LEAST_ROWS:
         return
-    near = "Number of rows that stay near a row. Few show fine detail, many the whole structure."
+    near = "Number of nearest rows to preserve. Few show fine detail, many the whole structure."
     value = int(min(max(chosen.get("n_neighbors", NEIGHBOURS), 2), most))
     box: dict[str, Any] = {"key": "umap_n_neighbors", "help": near}
     chosen["n_neighbors"] = st.number_input("Neighbours", 2, most, value, **box)
     distance = float(min(max(chosen.get("min_dist", DISTANCE), 0), 1))
-    box = {"key": "umap_min_dist", "help": "Minimum distance of points on the map."}
+    box = {"key": "umap_min_dist", "help": "Minimum distance between points on the map."}
     chosen["min_dist"] = st.number_input("Minimum distance", 0.0, 1.0, distance, **box)
     starts, now = list(STARTS), chosen.get("start", "pca")
     box = {"key": "umap_start", "index": starts.index(now), "format_func": STARTS.__getitem__}
@@ -227,13 +227,13 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "mean": SettingChoice(
         "Mean",
         {"learned": "Learned", "sample": "Mean of the rows", "zero": "Zero"},
-        "The point where all scores are zero. Learned fits best when L is below K.",
+        "The point where all scores are zero. “Learned” fits best when L is below K.",
     ),
     "w_update": SettingChoice(
         "Update of the components",
         {"auto": "Automatic", "polar": "Closed form", "pymanopt": "Pymanopt"},
         "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt searches for the "
-        "same solution 16 to 300 times slower. Neither of the two samples W.",
+        "same solution 16 to 300 times slower. Closed form and Pymanopt do not sample W.",
     ),
     "z_update": SettingChoice(
         "Draw of the supports",
@@ -258,7 +258,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "chain_starts": SettingChoice(
         "Chains start",
         {"overdispersed": "Far apart", "init": "By the setting “Start”"},
-        "Chains that start far apart and agree found the same mode.",
+        "Chains that agree despite distant starts found the same mode.",
     ),
     "noise_shape": Number("Noise: shape", *ABOVE_ZERO, _VARIANCE),
     "noise_scale": Number("Noise: scale", *ABOVE_ZERO, _VARIANCE),

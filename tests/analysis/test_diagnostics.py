@@ -97,9 +97,9 @@ def test_chains_that_agree_are_trusted_as_far_as_they_were_asked(
     diagnoses = diagnose(posterior(np.random.default_rng(seed), n_chains))
     assert [d.name for d in diagnoses] == [
         "noise variance",
-        "rows of the component ranked 1 by use",
-        "rows of the component ranked 2 by use",
-        "components shared by pairs of rows",
+        "number of rows with the component ranked 1 by use",
+        "number of rows with the component ranked 2 by use",
+        "mean number of components that two rows share",
     ]  # alpha never moves
     if n_chains > 1:
         assert all(d.r_hat < 1.02 and d.ess_bulk > 1000 for d in diagnoses)
@@ -148,12 +148,12 @@ def test_a_bound_and_a_chain_on_a_lower_peak_are_found(seed):
     drawn = {"n_components": numbers, "log_posterior": density} | rare
     bound, lower = of_draws(drawn, 6)
     assert (bound.level, bound.label) == ("doubtful", "All 6 used")
-    assert (lower.level, lower.label) == ("doubtful", "2 of 3 chains count")
+    assert (lower.level, lower.label) == ("doubtful", "2 of 3 chains used")
     assert lower.why.startswith("Averages use 2 of 3 chains: chain 2 had")
     found, every = of_draws(drawn | {"log_posterior": density[::2]}, 7)
-    assert found.why == "3 components are used by at least 5% of rows, in most draws."
+    assert found.why == "Components used by at least 5% of rows: most often 3."
     assert (found.level, found.label) == ("good", "K found")
-    assert (every.level, every.label) == ("good", "All 2 chains count")
+    assert (every.level, every.label) == ("good", "All 2 chains used")
     assert len(of_draws(drawn | {"log_posterior": density[:1]}, 7)) == 1
 
 
@@ -182,7 +182,7 @@ def test_marks_name_what_falls_short(change, chains, burn_in, short):
         ("stopped by the callback", None, "doubtful", "Stopped early"),
         ("the noise variance reached its floor, 1e-8", None, "doubtful", "Noise at its floor"),
         ("something new", None, "doubtful", "something new"),
-        ("converged", 0.04, "good", "free estimate"),
+        ("converged", 0.04, "good", "hardly affects"),
         ("converged", 0.3, "doubtful", "30% of the features is at its floor"),
     ],
 )

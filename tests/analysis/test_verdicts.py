@@ -83,8 +83,8 @@ def test_halves_are_judged_by_components_gain_and_a_larger_l():
 
     assert diagnostics.worst(diagnostics.of_halves(None)) == "unknown"
     assert said(0.9, (2.1, 1.0), (1.9, 1.0)) == said(0.9, (np.nan,) * 2, (np.nan,) * 2) == []
-    assert said(0.89, (2.1, 1.0), (-1.0, 1.0)) == [("doubtful", "1 of 2 components return")]
-    failed = [("bad", "No gain over PCA"), ("bad", "1 of 2 components return")]
+    assert said(0.89, (2.1, 1.0), (-1.0, 1.0)) == [("doubtful", "1 of 2 components recovered")]
+    failed = [("bad", "No gain over PCA"), ("bad", "1 of 2 components recovered")]
     failed += [("doubtful", "L is too small")]
     assert said(0.5, (1.9, 1.0), (2.1, 1.0)) == failed
     assert said(0.9, (1.9, 1.0), (0.0, 1.0)) == [("bad", "No gain at this K")]
@@ -104,7 +104,7 @@ def test_rows_with_nothing_measured_are_set_aside_and_counted():
     dataset = read("half.csv", io.BytesIO(table.to_csv(index=False).encode()))
     np.testing.assert_allclose(dataset.X, X, atol=1e-9)
     noted = dataset.provenance["report"]["notes"]["Set aside"]
-    assert (noted, dataset.missing) == ("30 rows with nothing measured", None)
+    assert (noted, dataset.missing) == ("30 rows without any measurement", None)
 
 
 def test_a_file_sorted_by_a_class_is_told_from_a_drift():

@@ -126,14 +126,14 @@ def test_data_and_fit_say_how_the_data_are_read_and_prepared(table, said):
         "preprocessing centred, each feature divided by its standard deviation (what `fit` does",
         "first fit under 1 s for K = 4, L = 2",
         "b feature numbers, 2 missing cells",
-        "note ignored long texts",
+        "note ignored long text",
     ):
         assert words in told
     told = " ".join(said(["fit", "table.csv", "--missing", "model", *SMALL]).out.split())
     for words in (
         "table: 60 rows, 5 features",
         "row names name",
-        "left out height (one value), note (long texts)",
+        "left out height (one value), note (long text)",
         "label “kind” 2 values: x (30), y (30)",
         "missing 2 cells (0.7%) in 2 rows, fitted around: b (2)",
         "preprocessing centred, each feature divided by its standard deviation (by default; --",

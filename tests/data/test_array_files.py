@@ -188,7 +188,7 @@ READ = [
     Case("chosen.npz", npz(a=X[:3], X=X), X[:3], options={"array": "a"}),
     Case("repeated.npz", npz(X=X, ids=np.ones(6, int)), X, ids=[f"row-{i}" for i in range(1, 7)]),
     Case("names.npz", npz(X=X, plant=list("fedcba"), more=list("abcdef")), X, ids=list("fedcba"),
-         facts="more (too many different texts)"),
+         facts="more (too many different values)"),
     Case("sparse.npz", stored(sparse.save_npz, sparse.coo_array(C)), C),
     Case("a.idx", idx(IMAGES), IMAGES, facts="4 × 3 pixels"),
     Case("reals.idx", idx(X.astype(">f8"), 0x0E), X),
@@ -233,7 +233,7 @@ READ = [
          [[1, 0], [0, 2.5], [3, 4]], {"c": ["v w", "u", "u"]}),
     Case("packed.h5", packed_numbers(np.arange(12.0).reshape(4, 3)),
          [[0, 1, 2], [3, 4, np.nan], [6, 7, 8], [9, 10, 11]],
-         facts="1 cell with the fill value are missing, multiplied by scale_factor 0.5"),
+         facts="fill value in 1 cell read as missing, multiplied by scale_factor 0.5"),
     Case("missing.h5", hdf5({"t": np.where(X > 1, 1e20, X)}, about={"t": {"missing_value": 1e20}}),
          np.where(X > 1, np.nan, X)),
     Case("nullable.h5ad", changed(h5ad(C.astype("f4")), lambda file: (

@@ -264,7 +264,7 @@ TEXT = {
         "a,b,when,one,none,text\n"
         + "\n".join(f"{i / 2},{i % 5},{i + 1:02d}.06.2024,7,,{'x' * 600}" for i in range(9)),
         *(None, ("a", "b"), ["01.06.2024", "02.06.2024"]),
-        facts={"Left out": "one (one value), none (empty), text (long texts)"},
+        facts={"Left out": "one (one value), none (empty), text (long text)"},
     ),
     "dates that repeat do not": Case(
         "day,a,b\n" + "\n".join(f"2024-01-{i // 2 + 1:02d},{i / 2},{i * i % 7}" for i in range(18)),
@@ -370,7 +370,7 @@ LINES = {
     "blanks between tabs": Case(
         "Name\tDescription\ta\tb\n" + rows("G{i}\tgene {i}\t{i}\t{h}", 9),
         *(None, ("a", "b"), ["G0"], {}),
-        facts={"Read as": "tabs", "Left out": "Description (9 different texts in 9 rows)"},
+        facts={"Read as": "tabs", "Left out": "Description (9 different values in 9 rows)"},
     ),
     "separators at the ends": Case(
         "a,b,c\n1,2,3,\n4,5,6,\n7,8,9.5,", [[1, 2, 3]], ("a", "b", "c"), ids=["row-1"]
@@ -622,7 +622,7 @@ UNUSABLE = {  # files with parts that cannot be used, each of which is named
     "a text": Case(
         *(_UNITS, None, ("a", "b"), ["p0"], {"kind": ["a", "b"]}, 31),
         facts={
-            "Left out": "when (dates), one (one value), none (empty), text (long texts), mass "
+            "Left out": "when (dates), one (one value), none (empty), text (long text), mass "
             "(numbers of different units: kg, g)",
             "Lines not used": "1 comment line, 1 title line, 1 closing note, 1 empty line, "
             "1 repeated header, 1 total line",
@@ -832,7 +832,7 @@ def test_a_few_bytes_cannot_stand_for_gigabytes_of_text():
     assert len(data) < 2_000_000
     dataset = read("t.parquet", io.BytesIO(data))
     assert dataset.provenance["report"]["roles"]["text"] == "ignored"
-    with pytest.raises(InputError, match="texts of up to 100,000 characters, too long for a label"):
+    with pytest.raises(InputError, match="text of up to 100,000 characters, too long for a label"):
         read("t.parquet", io.BytesIO(data), roles={"text": "label"})
 
 

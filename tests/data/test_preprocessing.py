@@ -96,7 +96,7 @@ def test_blocks_of_rows_give_the_same_as_one_block(seed, monkeypatch):
         ({"divide": 0}, "divide must be a positive number; got 0"),
         *(({"divide": divisor}, "positive") for divisor in (-1, float("nan"), "x")),
         ({"scale": "row"}, "none, feature, global; got 'row'"),
-        ({"pca": 0}, "whole number of dimensions from 1 on"),
+        ({"pca": 0}, "positive whole number of dimensions"),
         ({"pca": 1.0}, "between 0 and 1; got 1.0"),
         ({"pca": -0.5}, "between 0 and 1"),
         *(({"pca": share}, "whole number") for share in (True, "3")),
@@ -161,7 +161,7 @@ def test_centre_and_scale_are_those_of_the_observed_cells(scale, gaps, seed):
         Y = options.fit(filled, missing=missing if gaps else None).transform(holes)
         np.testing.assert_allclose(Y, wanted, rtol=1e-10, atol=1e-12)
     if gaps:
-        words = f"PCA needs complete rows, but {missing.sum()} cell"
+        words = f"PCA needs complete rows, not {missing.sum()} missing cell"
         with pytest.raises(InputError, match=words):
             Preprocessing(pca=3).fit(X, missing=missing)
 

@@ -685,7 +685,7 @@ def test_a_file_that_is_no_model_is_refused_in_a_sentence_and_nothing_is_unpickl
     unfit = r"The arrays in “given.npz” do not match each other|“given.npz” lacks"
     for changes, sentence in (
         ({"run": None}, "“given.npz” is not a model file"),
-        ({"mean": None}, "“given.npz” lacks mean"),
+        ({"mean": None}, "“given.npz” lacks the array “mean”"),
         ({"mean": np.zeros(3)}, unfit),
         ({"components": np.zeros(12)}, unfit),
         ({"mean": np.full(12, np.nan)}, unfit),

@@ -88,7 +88,7 @@ def test_data_that_other_work_needs_stay_until_all_is_deleted_at_one_place(app):
     RunStore(home()).rename(first.id, SECRET)
     other = replace(first.config, parameters=first.config.parameters | {"random_state": 7})
     second = RunStore(home()).save(other, FitResult(first.fitted, first.info), "second")
-    said = "The data “Zyxwvut” stay: 1 other work needs them."
+    said = "The data “Zyxwvut” are kept for 1 other fit."
     go(app, "data/open").button(key=f"delete-{second.id}").click().run()
     assert said in [one.value.replace("\\", "") for one in healthy(app).info]
     assert RunStore(home()).get(second.id) is None
@@ -319,7 +319,7 @@ def test_rows_marked_in_the_picture_are_the_ones_listed_and_a_single_one_is_desc
     app = healthy(app.run())
     assert sorted(app.dataframe[0].value["id"]) == ["row-10", "row-5"]
     app = healthy(upload(app, csv_of(wine_frame().iloc[[5]]), "one.csv"))
-    assert "All 1 new row fit" in told(app) or "1 of 1 new row does not fit" in told(app)
+    assert "No misfit in 1 new row" in told(app) or "1 of 1 new row does not fit" in told(app)
     assert list(app.dataframe[0].value["id"]) == ["row-1"]
 
 

@@ -307,7 +307,7 @@ def test_the_selection_is_left_out_or_kept_alone_until_too_few_are_left(start):
     noted = on_screen(app).provenance["left_out"]
     assert (noted["of"], noted["n"]) == (every.digest, 60)
     assert sorted(noted["ids"]) == sorted([*every.ids[:5], *every.ids[20:]])
-    assert noted["why"] == "40 rows that were not selected, 5 selected rows"
+    assert noted["why"] == "40 unselected rows, 5 selected rows"
     press_for(app, "leave_out", 14, 15)
     said = "A data set needs at least 2 rows; got 1, so add rows or choose more of them."
     assert sentences(app) == [said]

@@ -25,7 +25,7 @@ _MOST_LISTED = 6
 _FEWER = "take fewer rows or smaller images"
 _EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # smaller whole numbers are exact in float64, float32
 _ID_NAMES = ("ids", "id")
-_FEW_NAMES = 4  # this many distinct texts are classes even if rows are few
+_FEW_NAMES = 4  # this many distinct strings are classes even if rows are few
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")
 _LABEL_NAMES = "label_names"
 _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -207,7 +207,7 @@ def _beside(
     id_of = id_of if options.ids is None else options.ids or None
     labels = {title: columns[key] for key, title in named.items() if key in columns}
     others = [key for key in texts if key not in (*named, id_of, options.label)]
-    unused |= dict.fromkeys(others, "too many different texts")
+    unused |= dict.fromkeys(others, "too many different values")
     labels |= {key: columns[key] for key in columns if key not in (*named, *others, id_of)}
     if options.label is not None:
         dropped = [key for key in labels if key != options.label]
@@ -231,7 +231,7 @@ def _is_matrix(item: Item, least_rows: int) -> bool:
 
 
 def _names(column: np.ndarray) -> bool:
-    """Whether a vector may name features: it has texts, or ordered numbers such as wavelengths."""
+    """Whether a vector may name features: strings, or ordered numbers such as wavelengths."""
     return column.dtype.kind in "US" or {*np.sign(np.diff(column * 1.0))} in ({1.0}, {-1.0})
 
 
@@ -478,7 +478,7 @@ class Hdf5:
         elif dtype.hasobject or dtype.kind not in "buifc":
             self.tables |= {path: node} if dtype.names else {}
             columns = f"a table of {len(dtype.names or ())} columns; save them as one matrix"
-            return columns if dtype.names else "no numbers or texts"
+            return columns if dtype.names else "no numbers or text"
         elif dtype.kind in "iuf" and _PACKED & set(node.attrs) and dtype != np.float32:
             dtype = np.dtype(np.float64)
         return Item(tuple(node.shape), dtype, partial(self._load, path, node, dtype))
@@ -501,7 +501,7 @@ class Hdf5:
         factor, offset = said.get("scale_factor", [1])[0], said.get("add_offset", [0])[0]
         values = stored.astype(np.float64 if scaled else dtype)
         values = values * factor + offset if scaled else values
-        said_gaps = f"{counted(int(gaps.sum()), 'cell')} with the fill value are missing"
+        said_gaps = f"fill value in {counted(int(gaps.sum()), 'cell')} read as missing"
         told = [said_gaps] * bool(gaps.any())
         told += [f"multiplied by scale_factor {factor:g}"] * ("scale_factor" in said)
         told += [f"add_offset {offset:g} added"] * ("add_offset" in said)

@@ -1,4 +1,4 @@
-"""Convert table columns to numbers or texts, guess their roles, and check every matrix."""
+"""Convert table columns to numbers or text, guess their roles, and check every matrix."""
 
 import re
 from collections import Counter
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")
 _MOST_NUMBERED = 1000  # maximum number of unnamed columns that a report lists
 FileReport = dict[str, Any]  # findings in a file, with remedies
-GAPS = frozenset(  # texts for missing values among numbers, in lower case
+GAPS = frozenset(  # strings for missing values among numbers, in lower case
     ["", "na", "n/a", "#n/a", "<na>", "n.a.", "null", "none", "nan", "nil", "?", "-", "--", "—"]
 ) | frozenset([".", "..", "…", "*", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!"])
 _SIGNS = str.maketrans(
@@ -202,13 +202,13 @@ def _value(match: re.Match[str], mark: str) -> float:
 
 
 def as_list(na_values: Any) -> list[str]:
-    """Return one or several texts for missing values as a list of texts."""
+    """Return one or several strings for missing values as a list of strings."""
     several = isinstance(na_values, (list, tuple))
     return [str(value) for value in (na_values if several else [na_values]) if value is not None]
 
 
 def plain_numbers(texts: Sequence[str]) -> list[float]:
-    """Return the numbers among texts, ignoring those that are not plain numbers."""
+    """Return the numbers among strings, ignoring those that are not plain numbers."""
     return [float(text) for text in texts if _PLAIN["."].fullmatch(text)]
 
 
@@ -269,7 +269,7 @@ class Upload:
         )
 
     def texts(self, path: str, values: np.ndarray) -> np.ndarray:
-        """Return variable-length texts as a NumPy text array."""
+        """Return variable-length strings as a NumPy array of strings."""
         strings = [*map(str, values.ravel().tolist())]
         self.check_size(path, 4 * len(strings) * max(map(len, strings), default=1))
         texts = np.array(strings, dtype=str).reshape(values.shape)
@@ -401,7 +401,7 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
 
 ROLES = ("id", "label", "feature", "ignored")
 # kinds of non-numeric columns
-KINDS = {"text": "words", "date": "dates", "empty": "empty", "list": "lists", "long": "long texts"}
+KINDS = {"text": "words", "date": "dates", "empty": "empty", "list": "lists", "long": "long text"}
 KINDS["other"] = "of another table"
 _LABEL_NAME = re.compile(
     r"(label|class|target|species|category|group|cluster|digit|diagnosis|type|y)s?", re.IGNORECASE
@@ -434,12 +434,12 @@ class TableOptions(NamedTuple):
     roles: dict[str, str] | None = None  # name to role, see `ROLES`
     missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: ImageShape = None  # "auto": square greyscale rows are images
-    na_values: Any = ()  # additional texts for missing values, such as -999
+    na_values: Any = ()  # additional strings for missing values, such as -999
     transpose: bool = False  # whether columns are samples
 
 
 class Table(NamedTuple):
-    """Columns with unique names: numbers, or texts with None for missing cells."""
+    """Columns with unique names: numbers, or text with None for missing cells."""
 
     frame: "pd.DataFrame"
     named: list[bool]
@@ -684,7 +684,7 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
         return "feature", ""  # a single new row may lack this value
     if column.kind == "text" and not column.note and are_classes:
         return "label", ""
-    differ = f"{n:,} different texts in {counted(n_rows, 'row')}"
+    differ = f"{n:,} different values in {counted(n_rows, 'row')}"
     return "ignored", column.note or (differ if column.kind == "text" else KINDS[column.kind])
 
 
@@ -764,7 +764,7 @@ def _ids_and_labels(
         total += 4 * longest * len(frame)
         refuse_if(
             total > limits.n_bytes // 2,
-            f"Column “{shortened(name)}” contains texts of up to {longest:,} characters, "
+            f"Column “{shortened(name)}” contains text of up to {longest:,} characters, "
             "too long for a label or an id; ignore it.",
         )
         texts = values.astype("object").where(values.notna(), "").astype(str)

@@ -72,7 +72,7 @@ def _read(name: str, stream: BinaryIO, texts: set[str], limits: ReadLimits) -> "
         file = parquet.ParquetFile(stream)
         words = [field.name for field in file.schema_arrow if _is(field.type, _TEXT)]
         _check_size(name, file, limits)
-        # Texts stay dictionary-encoded: a few bytes may expand to millions of long texts. No
+        # Strings stay dictionary-encoded: a few bytes may expand to millions of long ones. No
         # threads: after a damaged file, a remaining reader thread can abort the process at exit.
         stream.seek(0)
         file = parquet.ParquetFile(stream, read_dictionary=words, pre_buffer=False)
@@ -114,7 +114,7 @@ def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
 def columns_of(
     name: str, table: "pa.Table", texts: set[str], options: TableOptions, limits: ReadLimits
 ) -> Table:
-    """Return the columns as numbers or texts, by their declared types."""
+    """Return the columns as numbers or text, by their declared types."""
     import pandas as pd
     import pyarrow as pa
 
@@ -165,7 +165,7 @@ def _is(kind: "pa.DataType", names: str) -> bool:
 
 
 def _plain(column: "pa.ChunkedArray") -> "tuple[pa.ChunkedArray, str]":
-    """Return a column as numbers or dictionary-encoded texts, and its kind if declared."""
+    """Return a column as numbers or dictionary-encoded strings, and its kind if declared."""
     import pyarrow as pa
     from pyarrow import compute
 

@@ -63,7 +63,7 @@ class CsvOptions(NamedTuple):
     roles: dict[str, str] | None = None  # name to role, see `intake.ROLES`
     missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: intake.ImageShape = "auto"  # "auto": square greyscale rows are images
-    na_values: Any = ()  # additional texts for missing values, such as -999
+    na_values: Any = ()  # additional strings for missing values, such as -999
     transpose: bool = False  # whether columns are samples
     lines: str = "auto"  # or "all", which keeps lines that look like totals or notes
 
@@ -528,7 +528,7 @@ def _parsed(
 def _table(
     frame: "pd.DataFrame", header: list[str], options: Any, report: FileReport, gaps: Any = ()
 ) -> Table:
-    """Drop rows without data and convert texts; words in `gaps`, such as NA, are missing."""
+    """Drop rows without data and convert text; words in `gaps`, such as NA, are missing."""
     none, lines = intake.as_list(options.na_values), report["lines"]
     is_text = np.array([kind.kind not in "iuf" for kind in frame.dtypes])
     keeps_all = getattr(options, "lines", "auto") == "all"

@@ -1,4 +1,4 @@
-/** Tools in the corner, the menu of views and filters, and the player of a turn. */
+/** Tools in the corner, the menu of views and filters, and the bar that plays a turn. */
 
 import { flipped } from '../input/actions.js';
 import { STRIP } from '../layout/view.js';
@@ -150,7 +150,7 @@ export function buildMore(stage, actions, does) {
     ];
     const held = focusable().indexOf(document.activeElement);
     box.replaceChildren();
-    if (layouts.length > 1 && !stage.callbacks.acts) box.append(group('Beside', ...views));
+    if (layouts.length > 1 && !stage.callbacks.acts) box.append(group('Second view', ...views));
     if (many && many <= 60) {
       const flip = (/** @type {number} */ i) => filter({ components: flipped(now.components, i) });
       box.append(group('Panels with', ...numbered(now.components ?? [], flip)));
