@@ -202,12 +202,12 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     refuse_if(min(len(group), len(rest)) < LEAST, msg)
     active = fitted.active
     measures = np.stack([column_of(dataset, fitted, key).values for key in MEASURES], axis=1)
-    # scores are compared among users of a component; use is compared separately
     scores = np.where(active, fitted.scores, np.nan)
     names = [name_of(fitted, k) for k in range(active.shape[1])]
+    users = max(LEAST_USERS, min(len(group), len(rest)) // 10)  # scores are compared among users
     parts = [
         ("measure", MEASURES, measures, LEAST),
-        ("score", [f"score on {name}" for name in names], scores, LEAST_USERS),
+        ("score", [f"score on {name}" for name in names], scores, users),
         ("use", [f"use of {name}" for name in names], active, 0),
     ]
     for key in ("subspace", *(f"label:{name}" for name in dataset.labels)):
@@ -313,6 +313,7 @@ def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
         else:
             way = "higher" if difference.effect > 0 else "lower"
             how = "{}: {} on average, the rest {}".format(way, *map(number, sides))
+            how += ", among its users" * (difference.kind == "score")
         phrases.append(f"{shortened(difference.name)} ({how})")
     listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if phrases[1:] else phrases)
     return f"{group} differ{'s' if comparison.n_group == 1 else ''} from the rest most in {listed}."

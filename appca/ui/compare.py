@@ -225,7 +225,7 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
     title = ", ".join(shown.config.sizes) if shown.run is None else _named(shown.run)
     _pictures(dataset, {f"This fit: {title}": shown, _named(other): second})
     most = max(len(fitted.components) for fitted in both)
-    told = [(f"{len(pairs)} of {most}", "components are the same")]
+    told = [(f"{len(pairs)} of {most}", "components are paired")]
     have_supports = not any(fitted.active.all() for fitted in both)
     if have_supports:
         told.append((percent(overlap), "of a row's components shared"))

@@ -218,7 +218,7 @@ def test_a_first_visit_compares_with_pca_and_one_press_with_others(start, wine):
     own = address(app)["run"]
     (other,) = (run for run in RunStore(home()).list() if run.id != own)
     assert (other.config.model, address(app)["with"]) == ("PPCA", other.id)
-    assert "components are the same" in html(app)
+    assert "components are paired" in html(app)
     assert "components shared" not in html(app), "PCA has no supports"
     assert "moved_select" not in keys(app)
     another_start(app)
