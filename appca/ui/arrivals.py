@@ -592,9 +592,7 @@ def use(opened: Opened, options: Options, dataset: Dataset) -> None:
     opened.choices[digest] = options  # for undo
     opened.arrival.became(digest)
     state.open_dataset(digest)
-    scaled = state.config().preprocessing.get("scale") == "feature"
     opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)
-    opened.said += " Each feature is scaled to variance 1." * scaled
     opened.said += " Columns have the roles that you chose." * bool(options.get("roles"))
     st.switch_page(EXPLORE)
 
@@ -627,7 +625,9 @@ def assumed() -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
     ):
-        st.markdown(kit.markdown(opened.said), width="content")
+        scaled = state.config().preprocessing.get("scale") == "feature"
+        said = opened.said + " Each feature is scaled to variance 1." * scaled
+        st.markdown(kit.markdown(said), width="content")
         for label, key, others in offers:
             if st.button(label, key=f"assumed_{key}"):
                 reading = opened.read(others)

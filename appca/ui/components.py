@@ -12,6 +12,7 @@ from appca.analysis import association, campaign, components, tables
 from appca.analysis.association import ALL, SIGNIFICANT, associated, goes_with, measures_of_rows
 from appca.analysis.components import common, explained_shares, extremes, name_of, own_name
 from appca.analysis.enrichment import MOST_ROWS, enrichment
+from appca.analysis.permutation import corrected
 from appca.canvas.scene import picture_list
 from appca.data.brain import blocks, events_of, has_places
 from appca.data.dataset import Dataset
@@ -333,7 +334,7 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         st.caption(
             f"{sampled:,} of {dataset.n_rows:,} rows are tested; for scores, those that use the "
             "component. n is the number of values. Effects: 0 (chance) to 1. p: permutations. q: "
-            "corrected (Benjamini and Hochberg). Features shape the components, so their p is low."
+            "corrected (Benjamini and Hochberg), labels apart from features, which shape the fit."
         )
         _save_csv(tests, f"meaning-{shown.config.id}.csv", "meaning-csv")
 
@@ -353,7 +354,9 @@ def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.D
     tests = associated(scores, active, measures | table, technical=measures, random_state=0)
     inside = tests["column"].isin(list(set(table) - set(classes)))
     tests.loc[inside, "technical"] = ""  # a sum over columns resembles its largest columns
-    return tests
+    for family in (inside, ~inside):  # many features would make the correction of labels too mild
+        tests.loc[family, "q"] = corrected(tests.loc[family, "p"].to_numpy(float))
+    return tests.sort_values(["q", "effect"], ascending=[True, False], kind="stable")
 
 
 def _ordered(tests: "pd.DataFrame", dataset: Dataset) -> "pd.DataFrame":

@@ -151,10 +151,8 @@ def _prepare() -> None:
     dropped = arrivals.anywhere()
     if dropped is not None:
         arrivals.arrive(dropped)
-    say: dict[str, Callable[[str], object]]
-    say = {"error": st.error, "info": st.info, "success": st.toast}
     for notice in state.take_notices():
-        say[notice.kind](markdown(notice.text))
+        getattr(st, "toast" if notice.kind == "success" else notice.kind)(markdown(notice.text))
 
 
 def _write_address(**more: str | None) -> None:

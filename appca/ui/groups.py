@@ -39,8 +39,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         whose, mask, key = _rows(dataset, shown)
         controls.tools(dataset, shown)
-    selected = int(state.get(dataset).sum())
-    st.caption(f"{selected:,} of {counted(dataset.n_rows, 'row')} selected")
+    st.caption(f"{state.get(dataset).sum():,} of {counted(dataset.n_rows, 'row')} selected")
     name = f"apart-{shown.key}-{dataset.digest[:8]}-{key}"
     comparison = kit.tried(name, lambda: compare(dataset, shown.fitted, mask), st.info)
     if comparison is None:
@@ -81,6 +80,7 @@ def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
         format_func=lambda key: f"{labels[key][0]} · {labels[key][1]:,}",
         key=f"group_rows-{shown.config.id}-{state.token(dataset)}",
         width=230,
+        persist_state="session",
     )
     if chosen == SELECTION:
         name = f"The {counted(int(selected.sum()), 'selected row')}"
@@ -289,7 +289,8 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             downloads.rows_popover(dataset, shown, beyond, key="unusual")
             gone = counted(len(beyond), "unusual row")
             controls.leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
-    st.caption(WHAT_TO_DO)
+    ranks = shown.config.preprocessing.get("prepare") == "ranks"
+    st.caption(WHAT_TO_DO + " Ranks, as in this fit, hide extreme values." * ranks)
     if misfits > MANY_MISFITS:
         own = "" if shown.fitted.row_scales is not None else "give each row its own scale, or "
         st.caption(

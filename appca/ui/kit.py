@@ -126,7 +126,7 @@ def fit_facts(shown: fits.Shown) -> dict[str, str]:
     info, fitted, latent = shown.info, shown.fitted, shown.fitted.latent_variance
     lines = {
         "Log-likelihood": nats_per_row(info),
-        "Explained": f"{percent(explained_shares(fitted)[1], 1)} of variance around the fitted mean",
+        "Explained": f"{percent(explained_shares(fitted)[1], 1)} of variance around the model mean",
         "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
         "Ended": f"{ending(shown)} in {duration(info.seconds)}",
         "Noise variance": f"{np.mean(fitted.noise_variance):.4g}",
