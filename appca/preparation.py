@@ -213,7 +213,7 @@ def redundant(dataset: Any) -> dict[str, tuple[str, str]]:
     """Map features that number the rows, or are sums or means, to a role and to what they are."""
     from scipy.optimize import nnls
 
-    X, found = dataset.with_gaps(slice(MOST_ROWS)).astype(np.float64), dict[str, tuple[str, str]]()
+    X, roles = dataset.with_gaps(slice(MOST_ROWS)).astype(np.float64), dict[str, tuple[str, str]]()
     X = X[~np.isnan(X).any(axis=1)]
     (n, D), names = X.shape, dataset.column_names
     if dataset.image_shape is not None or dataset.is_ordered or D > MOST_COLUMNS or n <= 2 * D:
@@ -222,9 +222,9 @@ def redundant(dataset: Any) -> dict[str, tuple[str, str]]:
     Z = (X - X.mean(axis=0)) / spread
     unexplained = 1 / np.diagonal(np.linalg.inv(Z.T @ Z / n + 1e-9 * np.eye(D)))
     for j in range(D):
-        x, others = X[:, j], [i for i in range(D) if i != j and names[i] not in found]
+        x, others = X[:, j], [i for i in range(D) if i != j and names[i] not in roles]
         if len(np.unique(x)) == n and np.ptp(x) < 2 * n and bool((np.rint(x) == x).all()):
-            found[names[j]] = "id", "a running number"
+            roles[names[j]] = "id", "a running number"
         elif unexplained[j] < COLLINEAR and others:
             weights = nnls(X[:, others], x, maxiter=100 * D)[0]
             parts = np.array(others)[weights > weights.max() / 2].tolist()
@@ -232,8 +232,8 @@ def redundant(dataset: Any) -> dict[str, tuple[str, str]]:
                 error = np.abs(x - X[:, parts].sum(axis=1) / by).max()
                 if len(parts) > 1 and error <= ROUNDED * spread[j]:
                     told = f"the {what} of {listed([names[i] for i in parts])}"
-                    found[names[j]] = "ignored", told
-    return found
+                    roles[names[j]] = "ignored", told
+    return roles
 
 
 def _are_years(numbers: Sequence[float]) -> bool:

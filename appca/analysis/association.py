@@ -281,8 +281,8 @@ def _ends(
     ends = {"high": [c for c in order[:NAMED] if products[c] >= far]}
     ends["low"] = [c for c in order[::-1][:NAMED] if products[c] <= -far]
     words = [f"{end}: {', '.join(names[c] for c in some)}" for end, some in ends.items() if some]
-    own = np.abs(products) / np.sqrt(1 - (X > 0).mean(axis=1))
-    high, low = (tuple(names[c] for c in some if own[c] >= LEAST) for some in ends.values())
+    effects = np.abs(products) / np.sqrt(1 - (X > 0).mean(axis=1))
+    high, low = (tuple(names[c] for c in some if effects[c] >= LEAST) for some in ends.values())
     return "; ".join(words), high, low
 
 

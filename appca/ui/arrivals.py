@@ -537,8 +537,8 @@ _redundant = services.by_key(16)(redundant)
 def doubtful_features(reading: "Reading") -> dict[str, tuple[str, str]]:
     """Map columns that should not be features to a better role, and the reason."""
     roles, data = reading.report.get("roles", {}), reading.dataset
-    found = _redundant(data.digest, data) if roles and data is not None else {}
-    return {name: why for name, why in found.items() if roles.get(name) == "feature"}
+    better = _redundant(data.digest, data) if roles and data is not None else {}
+    return {name: why for name, why in better.items() if roles.get(name) == "feature"}
 
 
 def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:

@@ -108,8 +108,8 @@ def report(material: Material, script: str) -> str:
         body.append(section("Selection", paragraph(text)))
     if kept := [[each.name, f"{each.mask.sum():,}"] for each in state.named(dataset)]:
         body.append(section("Named selections", table(["Name", "Rows"], kept)))
-    found = st.session_state.get(state.KEYS.findings, {}).items()
-    if said := [paragraph(text) for (key, _), text in found if key == shown.key]:
+    compared = st.session_state.get(state.KEYS.findings, {}).items()
+    if said := [paragraph(text) for (key, _), text in compared if key == shown.key]:
         body.append(section("Comparisons of groups", *said))
     shares = enumerate(zip(explained_shares(fitted)[0], fitted.active.mean(axis=0), strict=True))
     named = [[capital(name_of(fitted, k)), percent(a, 1), percent(use)] for k, (a, use) in shares]

@@ -471,7 +471,7 @@ USAGE: list[tuple[str, str]] = [  # what is wrong whatever the data are: exit co
     ("fit wine --set n_init=99999999999999999999999", "n_init must be a finite number"),
     ("fit wine -K 99999999999999999999999", "-K must be a finite number, a text or"),
     ("fit wine --pca 99", "--pca must be"),
-    ("fit wine --pca 0.0", "--pca must be a whole number of dimensions"),
+    ("fit wine --pca 0.0", "--pca must be a positive whole number of dimensions"),
     ("fit wine --divide 0", "--divide must be a positive number"),
     ("fit wine -K 99", "-K must be at most 13"),
     ("fit wine -K 2 -L 3", "-L must be at most -K 2; got 3: lower -L or"),

@@ -108,7 +108,7 @@ def regime_of(regime, seed):
 def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
     near, rows, exact = regime_of(regime, seed)
     found = rows.summed()
-    assert found.method.startswith("annealed importance sampling, 16 paths a row (its errors may")
+    assert found.method.startswith("annealed importance sampling, 16 paths a row (errors may")
     certain = rows._replace(c=rows.c[:2], seeds=rows.seeds[:2], n_paths=64).summed()
     assert certain.method == "annealed importance sampling, 64 paths a row"
     off = found.log_likelihood - exact.log_sum
