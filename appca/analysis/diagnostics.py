@@ -281,10 +281,9 @@ def of_halves(halves: Stability | None) -> list[Check]:
     why = f"Fits to halves of the rows have the same components: |cos| is at least {least}."
     level: Level = "good" if kept == K else "doubtful" if cosines.min() >= ROUGHLY else "bad"
     if kept < K:
-        why = (
-            f"Fits to half of the rows recover only {kept} of {counted(K, 'component')} (lowest "
-            f"|cos| {least}, should be {RECOVERED}): name no component; lower K or add rows."
-        )
+        do = "raise L first" if more > CLEAR * its_error else "lower K or add rows"
+        why = f"Fits to half of the rows recover only {kept} of {counted(K, 'component')} (lowest "
+        why += f"|cos| {least}, should be {RECOVERED}): name no component; {do}."
     checks.append(Check(level, f"{kept} of {counted(K, 'component')} recovered", why))
     if more > CLEAR * its_error:
         by = f"{fixed(more)} ± {fixed(its_error)} nats"
@@ -299,7 +298,7 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     why = f"For {percent(doubtful)} of rows, the support is under {percent(DOUBTFUL)} likely."
     clear = Check("good", "Choices clear", why)
     if doubtful > MOST_DOUBTFUL:
-        why = f"{why[:-1]}: lower K or L, and do not count rows per panel."
+        why = f"{why[:-1]}: lower K, and do not count rows per panel."
         clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
     why, few = f"Rows that repeat an earlier one: {repeated:,}.", MOST_REPEATED * len(membership)
     if repeated <= few:
