@@ -99,6 +99,7 @@ class Preparation(NamedTuple):
 
 PREPARATIONS = {
     "log1p": Preparation("log(1 + x)", lambda x, _: np.log1p(x), lambda y, _: np.expm1(y)),
+    "asinh": Preparation("asinh(x)", lambda x, _: np.arcsinh(x), lambda y, _: np.sinh(y)),
     "counts": Preparation(
         "counts per row, then log(1 + x)",
         lambda x, total: np.log1p(x * (total / _or_one(x.sum(axis=1, keepdims=True)))),

@@ -173,6 +173,7 @@ def counts(seed, d=30):
 
 EXPECTED = {
     "log1p": lambda X: np.log(1 + X),
+    "asinh": lambda X: np.log(X + np.sqrt(X**2 + 1)),
     "counts": lambda X: np.log(1 + X.T / X.sum(axis=1) * np.median(X.sum(axis=1))).T,
     "sqrt": lambda X: X**0.5,
     "snv": lambda X: ((X.T - X.mean(axis=1)) / X.std(axis=1)).T,
