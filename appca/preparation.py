@@ -165,7 +165,7 @@ class Prepared(NamedTuple):
 
 def _checked(name: str, x: np.ndarray) -> np.ndarray:
     prefix = f"“{capital(PREPARATIONS[name].title)}” needs"
-    msg = f"{prefix} nonnegative values, but some are negative; choose another preparation."
+    msg = f"{prefix} nonnegative values, but some are negative; choose asinh(x) or ranks."
     refuse_if(name in FROM_ZERO and (x < 0).any(), msg)
     msg = f"{prefix} complete rows; fill the missing cells or drop their rows."
     refuse_if(name in BY_ROW and np.isnan(x).any(), msg)
