@@ -341,7 +341,7 @@ export class Stage {
     this.moving = this.waiting = false;
     this.frame = '';
     this.draw(false, this.slow);
-    if (this.building) this.drawOver(); // the new text appears with all points
+    if (this.building && !this.slow) this.drawOver(); // the new text appears with all points
     this.settled.forEach((tell) => tell(this));
     this.still = true;
     if (this.building || this.gpu.late.sent) return this.ask();
@@ -408,20 +408,16 @@ export class Stage {
     else {
       drawFrame(this, look, null);
       if (over) this.drawOver();
-      this.watch();
+      // does the page wait for the frame that the browser makes of it?
+      requestAnimationFrame((now) =>
+        setTimeout(() => {
+          if (performance.now() - now > WAIT) [this.slow, this.quick] = [true, 0];
+        }),
+      );
     }
     this.stats.ms = performance.now() - start;
     this.stats.renders += 1;
     this.tell();
-  }
-
-  /** Find out whether the page waits for the frame that the browser makes of a drawing. @private */
-  watch() {
-    requestAnimationFrame((now) =>
-      setTimeout(() => {
-        if (performance.now() - now > WAIT) [this.slow, this.quick] = [true, 0];
-      }),
-    );
   }
 
   /** Draw the text and marks over the points. @private @param {ImageData} [points] of a late frame */
