@@ -359,6 +359,7 @@ export class Stage {
     if (this.request || this.gone) return;
     const go = (/** @type {number} */ now) => {
       this.request = 0;
+      if (this.gpu.late.sent && !this.present()) return this.ask();
       const gap = now - this.stats.last;
       if (this.moving && gap < 500)
         this.budget = clamp(this.budget * (gap > 50 ? 0.85 : gap < 28 ? 1.1 : 1), 8000, 150000);
@@ -369,29 +370,23 @@ export class Stage {
       if (this.building?.()) this.dirty = true;
       if (this.dirty) this.draw(true, this.slow);
       if (this.tweens.moving) this.moved();
-      else if (this.building || late.sent) this.ask();
+      else if (this.building || this.gpu.late.sent) this.ask();
     };
-    const { late } = this.gpu;
-    const next = (/** @type {number} */ now) => {
-      this.request = 0;
-      if (late.sent && !late.done) return this.ask();
-      if (late.sent) this.present(late);
-      go(now);
-    };
-    // a late frame leaves the page time for other work between the browser's frames
-    this.request = requestAnimationFrame((now) =>
-      this.slow || late.sent ? setTimeout(next, 0, now) : go(now),
-    );
+    // a slow frame is drawn after the browser's, so that other work has its turn
+    this.request = requestAnimationFrame((now) => (this.slow ? setTimeout(go, 0, now) : go(now)));
   }
 
-  /** Show a late frame, unless it is of another scene. @private @param {Gpu['late']} late */
-  present(late) {
+  /** Show a late frame, unless it is of another scene; return whether it is finished. @private */
+  present() {
+    const { late } = this.gpu;
+    const image = late.read();
+    if (!image) return false;
     this.quick = performance.now() - late.sent < WAIT ? this.quick + 1 : 0;
     this.slow = this.quick < QUICK;
-    const image = late.read();
-    if (this.placed.some(({ view }) => !this.views.includes(view))) return;
-    this.drawOver(image);
+    late.sent = 0;
+    if (this.placed.every(({ view }) => this.views.includes(view))) this.drawOver(image);
     this.tell();
+    return true;
   }
 
   /** @param {boolean} [over] whether what lies over the points is drawn, too @param {boolean} [late] whether both appear when the GPU has finished */

@@ -257,22 +257,17 @@ class LateFrame {
     gl.flush();
   }
 
-  get done() {
-    const { gl, sync } = this;
-    return !sync || gl.getSyncParameter(sync, gl.SYNC_STATUS) === gl.SIGNALED;
-  }
-
-  /** Return the finished frame, the lines of which come from below. */
+  /** Return the frame if it is finished; its lines come from below. */
   read() {
-    const { gl, bytes } = this;
-    const { width, height } = /** @type {Sheet} */ (this.sheet);
+    const { gl, bytes, sync, sheet } = this;
+    if (!sync || !sheet || gl.getSyncParameter(sync, gl.SYNC_STATUS) !== gl.SIGNALED) return null;
+    const { width, height } = sheet;
     gl.bindBuffer(gl.PIXEL_PACK_BUFFER, this.buffer);
     gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, 0, bytes);
     gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
     const image = new ImageData(width, height);
     for (let at = 0, line = 4 * width; at < bytes.length; at += line)
       image.data.set(bytes.subarray(at, at + line), bytes.length - line - at);
-    this.sent = 0;
     return image;
   }
 }
