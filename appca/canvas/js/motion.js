@@ -89,11 +89,13 @@ export function placesOf({ morph }, view) {
 export function origins(rows, to, old, count) {
   const first = new Int32Array(count).fill(-1);
   const next = new Int32Array(rows.length);
+  const from = new Float32Array(3 * rows.length);
   for (let i = 0; i < rows.length; i += 1) {
     next[i] = first[rows[i]];
     first[rows[i]] = i;
+    from[3 * i] = to[2 * i]; // until an old place is found
+    from[3 * i + 1] = to[2 * i + 1];
   }
-  const from = new Float32Array(3 * rows.length);
   const best = new Float32Array(rows.length).fill(Infinity);
   for (let o = 0; o < old.rows.length; o += 1) {
     const [x, y] = [old.xy[2 * o], old.xy[2 * o + 1]];
@@ -105,11 +107,6 @@ export function origins(rows, to, old, count) {
       from[3 * i + 1] = y;
       from[3 * i + 2] = 1;
     }
-  }
-  for (let i = 0; i < rows.length; i += 1) {
-    if (from[3 * i + 2]) continue;
-    from[3 * i] = to[2 * i];
-    from[3 * i + 1] = to[2 * i + 1];
   }
   return from;
 }

@@ -32,8 +32,8 @@ const PART = 'sample ';
 const SCALED = 4; // maximum magnification of an image's pixels
 const IMAGES_EVERY = 130; // ms between choices of images while moving
 
-/** @param {Stage} stage @param {Look} look */
-function drawFrame(stage, look) {
+/** @param {Stage} stage @param {Look} look @param {WebGLFramebuffer | null} target */
+function drawFrame(stage, look, target) {
   const { gpu, theme, rows, views, tour, morph } = stage;
   const { gl } = gpu;
   gpu.update(rows, stage.colouring, stage.dark);
@@ -41,12 +41,12 @@ function drawFrame(stage, look) {
   const table = tableOf(stage.placed, stage.panels, drawnOf);
   tour?.place(stage, table);
   gpu.setTable(table);
-  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
+  const heavy = prepareLayer(stage, look);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, target);
   gl.disable(gl.SCISSOR_TEST);
   gl.clearColor(...rgb(theme.ground), 1);
   gl.clear(gl.COLOR_BUFFER_BIT);
-  const heavy = prepareLayer(stage, look);
   gl.flush(); // the GPU draws the points while the rest is prepared
   gl.enable(gl.SCISSOR_TEST);
   for (const view of views) {
@@ -199,6 +199,8 @@ let mounted = 0; // number of canvases so far, so that elements have unique name
 const TIGHT = 600; // maximum width in px of the layout for phones
 const REST = 140; // ms without movement until the picture settles
 const SHOWN = 40; // ms until a change of a still picture is on the screen
+const WAIT = 25; // ms for which the browser may keep the page waiting for a frame
+const QUICK = 30; // late frames that were finished in this time, until no more are late
 
 export class Stage {
   /** @param {HTMLElement} root @param {Input} input @param {Callbacks} callbacks */
@@ -235,7 +237,8 @@ export class Stage {
     this.cameUntil = 0; // until then, chips show the components' origins
     this.moving = false;
     this.waiting = false; // timer that settles the picture
-    this.slow = false; // frames while it moves
+    this.slow = false; // the page would wait for frames: they are late
+    this.quick = 0; // late frames in a row that were not slow
     this.still = false; // settled, with text in place
     this.gone = false;
     this.active = 0; // the view that the user last touched
@@ -306,6 +309,8 @@ export class Stage {
       canvas.width = Math.max(1, Math.round(clientWidth * dpr));
       canvas.height = Math.max(1, Math.round(clientHeight * dpr));
     }
+    this.gpu.late.sent = 0;
+    this.slow = false; // the canvases are empty
     share(this);
     this.settleSoon();
   }
@@ -335,11 +340,11 @@ export class Stage {
     if (this.tweens.moving) return this.settleSoon();
     this.moving = this.waiting = false;
     this.frame = '';
-    this.draw(false);
-    if (this.building) this.drawOver(); // the new text appears with all points
+    this.draw(false, this.slow);
+    if (this.building && !this.slow) this.drawOver(); // the new text appears with all points
     this.settled.forEach((tell) => tell(this));
     this.still = true;
-    if (this.building) return this.ask();
+    if (this.building || this.gpu.late.sent) return this.ask();
     this.drawOver();
     this.tell();
   }
@@ -354,8 +359,8 @@ export class Stage {
     if (this.request || this.gone) return;
     const go = (/** @type {number} */ now) => {
       this.request = 0;
+      if (this.gpu.late.sent && !this.present()) return this.ask();
       const gap = now - this.stats.last;
-      this.slow = this.moving && (this.slow || (gap > 40 && gap < 500));
       if (this.moving && gap < 500)
         this.budget = clamp(this.budget * (gap > 50 ? 0.85 : gap < 28 ? 1.1 : 1), 8000, 150000);
       this.stats.last = now;
@@ -363,34 +368,59 @@ export class Stage {
       this.tweens.tick(now);
       if (moving && !this.tweens.moving) return this.settle(); // the movement has reached its goal
       if (this.building?.()) this.dirty = true;
-      if (this.dirty) this.draw();
+      if (this.dirty) this.draw(true, this.slow);
       if (this.tweens.moving) this.moved();
-      else if (this.building) this.ask();
+      else if (this.building || this.gpu.late.sent) this.ask();
     };
-    // draw a slow frame after the browser's own frame, which would otherwise wait for it
+    // draw a slow frame after the browser's own frame, so that other work has its turn
     this.request = requestAnimationFrame((now) => (this.slow ? setTimeout(go, 0, now) : go(now)));
   }
 
-  /** @param {boolean} [over] whether to draw the text and marks, too */
-  draw(over = true) {
+  /** Show a late frame, unless it is of another scene; return whether it is finished. @private */
+  present() {
+    const { late } = this.gpu;
+    const image = late.read();
+    if (!image) return false;
+    this.quick = performance.now() - late.sent < WAIT ? this.quick + 1 : 0;
+    this.slow = this.quick < QUICK;
+    late.sent = 0;
+    if (this.placed.every(({ view }) => this.views.includes(view))) this.drawOver(image);
+    this.tell();
+    return true;
+  }
+
+  /** @param {boolean} [over] whether to draw the text and marks, too @param {boolean} [late] whether to show both only when the GPU has finished */
+  draw(over = true, late = false) {
     if (this.gone || !this.views.length || this.gpu.gl.isContextLost()) return;
     const start = performance.now();
     this.dirty = false;
     this.building = null;
     const { width, height, dpr, only, theme } = this;
     const selecting = this.rows.selected > 1; // a single row is marked by a ring
-    drawFrame(this, { width, height, dpr, only, selecting, grey: theme.grey });
-    if (over) this.drawOver();
+    const look = { width, height, dpr, only, selecting, grey: theme.grey };
+    this.gpu.late.sent = 0;
+    if (late) this.gpu.late.send((target) => drawFrame(this, look, target));
+    else {
+      drawFrame(this, look, null);
+      if (over) this.drawOver();
+      // does the page wait for the frame that the browser makes of it?
+      requestAnimationFrame((now) =>
+        setTimeout(() => {
+          if (performance.now() - now > WAIT) [this.slow, this.quick] = [true, 0];
+        }),
+      );
+    }
     this.stats.ms = performance.now() - start;
     this.stats.renders += 1;
     this.tell();
   }
 
-  /** Draw the text and marks over the points. @private */
-  drawOver() {
+  /** Draw the text and marks over the points. @private @param {ImageData} [points] of a late frame */
+  drawOver(points) {
     const { context, dpr, over } = this;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, over.width, over.height);
+    if (points) context.putImageData(points, 0, 0);
     context.setTransform(dpr, 0, 0, dpr, 0, 0);
     this.overlays.forEach((overlay) => overlay(this));
   }
@@ -413,7 +443,7 @@ export class Stage {
       theme: dark ? 'dark' : 'light',
       view: names + (opened ? ` ${layout.panels[opened.panel].name}` : ''),
       drawn: stats.whole ? 'all' : 'sample',
-      settled: this.still && !this.layer.building ? 'yes' : '',
+      settled: this.still && !this.layer.building && !this.gpu.late.sent ? 'yes' : '',
     });
   }
 

@@ -209,6 +209,69 @@ uniform sampler2D uLayer; uniform vec4 uCarry; uniform float uStrength; out vec4
 void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uStrength; }`,
 ];
 
+/** @typedef {{texture: WebGLTexture, target: WebGLFramebuffer, width: number, height: number}} Sheet */
+
+/** Return something to draw into, instead of an old one. @param {GL} gl @param {Sheet | null} old @param {number} width @param {number} height @returns {Sheet} */
+export function sheetOf(gl, old, width, height) {
+  const { TEXTURE_2D: kind, FRAMEBUFFER } = gl;
+  gl.deleteTexture(old?.texture ?? null);
+  gl.deleteFramebuffer(old?.target ?? null);
+  const made = texture(gl, kind, gl.LINEAR);
+  gl.texStorage2D(kind, 1, gl.RGBA8, width, height);
+  const target = gl.createFramebuffer();
+  gl.bindFramebuffer(FRAMEBUFFER, target);
+  gl.framebufferTexture2D(FRAMEBUFFER, gl.COLOR_ATTACHMENT0, kind, made, 0);
+  gl.bindFramebuffer(FRAMEBUFFER, null);
+  return { texture: made, target, width, height };
+}
+
+/** A frame drawn beside the canvas: a browser without a GPU waits until what is drawn in the canvas is finished. */
+class LateFrame {
+  sent = 0; // time in ms, 0 for none
+  bytes = new Uint8Array(0);
+  /** @type {Sheet | null} */ sheet = null;
+  /** @type {WebGLSync | null} */ sync = null;
+
+  /** @param {GL} gl */
+  constructor(gl) {
+    this.gl = gl;
+    this.buffer = gl.createBuffer();
+  }
+
+  /** Draw the frame, then let the GPU copy it. @param {(target: WebGLFramebuffer) => void} draw */
+  send(draw) {
+    const { gl } = this;
+    const { drawingBufferWidth: width, drawingBufferHeight: height, PIXEL_PACK_BUFFER } = gl;
+    if (this.sheet?.width !== width || this.sheet.height !== height) {
+      this.sheet = sheetOf(gl, this.sheet, width, height);
+      this.bytes = new Uint8Array(4 * width * height);
+    }
+    this.sent = performance.now();
+    draw(this.sheet.target);
+    gl.bindBuffer(PIXEL_PACK_BUFFER, this.buffer);
+    gl.bufferData(PIXEL_PACK_BUFFER, this.bytes.length, gl.STREAM_READ);
+    gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, 0);
+    gl.bindBuffer(PIXEL_PACK_BUFFER, null);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    this.sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+  }
+
+  /** Return the frame if it is finished; its lines come from below. */
+  read() {
+    const { gl, bytes, sync, sheet } = this;
+    if (!sync || !sheet || gl.getSyncParameter(sync, gl.SYNC_STATUS) !== gl.SIGNALED) return null;
+    const { width, height } = sheet;
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, this.buffer);
+    gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, 0, bytes);
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+    const image = new ImageData(width, height);
+    for (let at = 0, line = 4 * width; at < bytes.length; at += line)
+      image.data.set(bytes.subarray(at, at + line), bytes.length - line - at);
+    return image;
+  }
+}
+
 const WIDTH = 2048; // width of textures with one value per row
 
 export class Gpu {
@@ -222,6 +285,7 @@ export class Gpu {
       );
     this.canvas = canvas;
     this.gl = gl;
+    this.late = new LateFrame(gl);
     this.multi = gl.getExtension('WEBGL_multi_draw');
     this.points = program(gl, POINTS);
     this.images = program(gl, IMAGES);
@@ -303,6 +367,7 @@ export class Gpu {
   clear(made) {
     for (const old of made) this.gl.deleteTexture(old?.texture ?? null);
     this.prune(new Set());
+    this.late.sent = 0;
     Object.assign(this.seen, { codes: 0, flags: 0 });
   }
 

@@ -4,7 +4,7 @@ import { box, clamp, holds, pointToPage, scaleOf } from '../layout/geometry.js';
 import { element, paint } from '../parts/dom.js';
 import { HIDDEN } from '../scene/rows.js';
 import { rgb } from '../theme.js';
-import { bind, texture, vertices } from './gpu.js';
+import { bind, sheetOf, texture, vertices } from './gpu.js';
 
 /** @typedef {{x?: number[], y?: number[], mode?: number, t?: number, fade?: number[]}} Source conversion of raw numbers to places */
 /** @typedef {Source & {array: WebGLVertexArrayObject, base: number, firsts: number[], counts: number[], passes?: number[]}} Draw points of one layout; its first panel is entry `base` of the panel table */
@@ -127,15 +127,14 @@ function betweenEdges({ card: { x, y, w, h }, strength, apart }, dpr) {
   return [left, top, Math.max(left, whole(x + w - rim)), Math.max(top, whole(y + h - rim))];
 }
 
-/** @typedef {{texture: WebGLTexture, target: WebGLFramebuffer, width: number, height: number}} Sheet */
-
 const UNDER = 0.4; // strength of the previous picture under a sample of the next one
 
 export class Layer {
   /** @param {Gpu} gpu */
   constructor(gpu) {
     this.gpu = gpu;
-    /** @type {(Sheet | null)[]} sheet on screen, sheet in progress */ this.sheets = [null, null];
+    /** @type {(import('./gpu.js').Sheet | null)[]} sheet on screen, sheet in progress */
+    this.sheets = [null, null];
     this.key = ''; // key of the current picture
     this.building = '';
     /** @type {Draw[]} */ this.queue = [];
@@ -150,7 +149,10 @@ export class Layer {
   /** Draw into the sheet under construction. @private @param {() => void} draw */
   into(draw) {
     const { gl } = this.gpu;
-    gl.bindFramebuffer(gl.FRAMEBUFFER, /** @type {Sheet} */ (this.sheets[1]).target);
+    gl.bindFramebuffer(
+      gl.FRAMEBUFFER,
+      /** @type {import('./gpu.js').Sheet} */ (this.sheets[1]).target,
+    );
     draw();
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   }
@@ -161,7 +163,7 @@ export class Layer {
     const [width, height] = [gl.drawingBufferWidth, gl.drawingBufferHeight];
     const back = this.sheets[1];
     if (back?.width !== width || back.height !== height)
-      this.sheets[1] = this.sheet(back, width, height);
+      this.sheets[1] = sheetOf(gl, back, width, height);
     this.into(() => {
       gl.disable(gl.SCISSOR_TEST);
       gl.clearColor(0, 0, 0, 0);
@@ -253,21 +255,6 @@ export class Layer {
     gl.bindVertexArray(made.array);
     gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, placed.length);
     made.free();
-  }
-
-  /** @private @param {Sheet | null} old @param {number} width @param {number} height @returns {Sheet} */
-  sheet(old, width, height) {
-    const { gl } = this.gpu;
-    const { TEXTURE_2D: kind, RGBA, FRAMEBUFFER } = gl;
-    gl.deleteTexture(old?.texture ?? null);
-    gl.deleteFramebuffer(old?.target ?? null);
-    const made = texture(gl, kind, gl.LINEAR);
-    gl.texImage2D(kind, 0, gl.RGBA8, width, height, 0, RGBA, gl.UNSIGNED_BYTE, null);
-    const target = gl.createFramebuffer();
-    gl.bindFramebuffer(FRAMEBUFFER, target);
-    gl.framebufferTexture2D(FRAMEBUFFER, gl.COLOR_ATTACHMENT0, kind, made, 0);
-    gl.bindFramebuffer(FRAMEBUFFER, null);
-    return { texture: made, target, width, height };
   }
 }
 

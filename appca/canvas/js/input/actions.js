@@ -6,6 +6,7 @@ import {
   clamp,
   fitting,
   holds,
+  placeView,
   pointToPage,
   scaleOf,
   toPage,
@@ -113,9 +114,8 @@ function seenFrom(stage, view, panel, point) {
   stage.tweens.stop('shift');
   const cam = isMap ? { ...home, k: home.k * 8 } : fitting(parts[0].rects[panel.index], rect, 0.3);
   view.cam = cam; // computes the row's place in that view
-  stage.draw();
+  const spot = placeView(view).find((placed) => placed.panel === panel);
   view.cam = kept;
-  const spot = stage.placed.find((placed) => placed.view === view && placed.panel === panel);
   if (!spot) return { cam };
   const place = pointToPage(spot, layout.xy[2 * point], layout.xy[2 * point + 1]);
   if (!isMap) return { cam, place };
