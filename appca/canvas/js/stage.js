@@ -51,7 +51,7 @@ function drawFrame(stage, look, target) {
   gl.enable(gl.SCISSOR_TEST);
   for (const view of views) {
     const here = stage.placed.filter((spot) => spot.view === view);
-    const grounds = here.map((spot) => groundNow(stage, spot));
+    const grounds = here.map((spot) => groundOf(stage, spot));
     drawGrounds(gpu, grounds, theme, look, view.rect);
     const shown = here.filter((spot) => !tour?.hides(spot));
     if (morph?.view === view) morph.draw(stage, look);
@@ -64,16 +64,6 @@ function drawFrame(stage, look, target) {
   gl.disable(gl.SCISSOR_TEST);
   tour?.draw(stage, look);
   gl.flush(); // the GPU draws while the text is written
-}
-
-/** @param {Stage} stage @param {Placed} spot */
-function groundNow({ tour }, spot) {
-  const { view, panel, part } = spot;
-  return {
-    ...groundOf(tour?.hides(spot) ? tour.shown(spot) : spot),
-    focus: view.focus === panel.index && !part.inset && view.focusShown,
-    apart: view.shift >= 1,
-  };
 }
 
 /** @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {number} budget */
@@ -176,23 +166,6 @@ function drawAllImages(stage, look) {
     scissor(gpu.gl, look, rect);
     stats.images += drawImages(gpu, sheets, wanted, look, px, theme.panel);
   }
-}
-
-/** @type {WeakMap<Layout, number>} number of distinct rows */ const counted = new WeakMap();
-
-/** @param {Layout} layout @param {number} all */
-function different(layout, all) {
-  const cached = counted.get(layout);
-  if (cached !== undefined) return cached;
-  const seen = new Uint8Array(all);
-  let count = 0;
-  for (const { start, count: many } of layout.panels)
-    for (const row of layout.rows.subarray(start, start + many)) {
-      count += 1 - seen[row];
-      seen[row] = 1;
-    }
-  counted.set(layout, count);
-  return count;
 }
 
 let mounted = 0; // number of canvases so far, so that elements have unique names
@@ -309,7 +282,7 @@ export class Stage {
       canvas.width = Math.max(1, Math.round(clientWidth * dpr));
       canvas.height = Math.max(1, Math.round(clientHeight * dpr));
     }
-    this.gpu.late.sent = 0;
+    this.gpu.sent = 0;
     this.slow = false; // the canvases are empty
     share(this);
     this.settleSoon();
@@ -344,7 +317,7 @@ export class Stage {
     if (this.building && !this.slow) this.drawOver(); // the new text appears with all points
     this.settled.forEach((tell) => tell(this));
     this.still = true;
-    if (this.building || this.gpu.late.sent) return this.ask();
+    if (this.building || this.gpu.sent) return this.ask();
     this.drawOver();
     this.tell();
   }
@@ -359,7 +332,9 @@ export class Stage {
     if (this.request || this.gone) return;
     const go = (/** @type {number} */ now) => {
       this.request = 0;
-      if (this.gpu.late.sent && !this.present()) return this.ask();
+      const late = this.gpu.sent && this.gpu.readLate();
+      if (late) this.present(late);
+      if (this.gpu.sent) return this.ask();
       const gap = now - this.stats.last;
       if (this.moving && gap < 500)
         this.budget = clamp(this.budget * (gap > 50 ? 0.85 : gap < 28 ? 1.1 : 1), 8000, 150000);
@@ -370,23 +345,19 @@ export class Stage {
       if (this.building?.()) this.dirty = true;
       if (this.dirty) this.draw(true, this.slow);
       if (this.tweens.moving) this.moved();
-      else if (this.building || this.gpu.late.sent) this.ask();
+      else if (this.building || this.gpu.sent) this.ask();
     };
     // draw a slow frame after the browser's own frame, so that other work has its turn
     this.request = requestAnimationFrame((now) => (this.slow ? setTimeout(go, 0, now) : go(now)));
   }
 
-  /** Show a late frame, unless it is of another scene; return whether it is finished. @private */
-  present() {
-    const { late } = this.gpu;
-    const image = late.read();
-    if (!image) return false;
-    this.quick = performance.now() - late.sent < WAIT ? this.quick + 1 : 0;
+  /** Show a late frame, unless it is of another scene. @private @param {ImageData} image */
+  present(image) {
+    this.quick = performance.now() - this.gpu.sent < WAIT ? this.quick + 1 : 0;
     this.slow = this.quick < QUICK;
-    late.sent = 0;
+    this.gpu.sent = 0;
     if (this.placed.every(({ view }) => this.views.includes(view))) this.drawOver(image);
     this.tell();
-    return true;
   }
 
   /** @param {boolean} [over] whether to draw the text and marks, too @param {boolean} [late] whether to show both only when the GPU has finished */
@@ -398,8 +369,8 @@ export class Stage {
     const { width, height, dpr, only, theme } = this;
     const selecting = this.rows.selected > 1; // a single row is marked by a ring
     const look = { width, height, dpr, only, selecting, grey: theme.grey };
-    this.gpu.late.sent = 0;
-    if (late) this.gpu.late.send((target) => drawFrame(this, look, target));
+    this.gpu.sent = 0;
+    if (late) this.gpu.drawLate((target) => drawFrame(this, look, target));
     else {
       drawFrame(this, look, null);
       if (over) this.drawOver();
@@ -433,7 +404,7 @@ export class Stage {
     root.classList.remove('appca-blank');
     Object.assign(root.dataset, {
       points: layout.panels.reduce((sum, { count }) => sum + count, 0),
-      rows: different(layout, rows.count),
+      rows: rows.count,
       panels: layout.panels.length,
       thumbnails: stats.images,
       selected: rows.selected,
@@ -443,7 +414,7 @@ export class Stage {
       theme: dark ? 'dark' : 'light',
       view: names + (opened ? ` ${layout.panels[opened.panel].name}` : ''),
       drawn: stats.whole ? 'all' : 'sample',
-      settled: this.still && !this.layer.building && !this.gpu.late.sent ? 'yes' : '',
+      settled: this.still && !this.layer.building && !this.gpu.sent ? 'yes' : '',
     });
   }
 

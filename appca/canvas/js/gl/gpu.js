@@ -83,6 +83,14 @@ export function vertices(gl, attributes, divisor = 0) {
 }
 /** @typedef {ReturnType<typeof vertices>} Vertices */
 
+/** Draw `count` instances of some corners with the program in use. @param {GL} gl @param {number} mode @param {number} corners @param {number} count @param {Attributes} attributes per instance */
+export function drawInstances(gl, mode, corners, count, attributes) {
+  const { array, free } = vertices(gl, attributes, 1);
+  gl.bindVertexArray(array);
+  gl.drawArraysInstanced(mode, 0, corners, count);
+  free();
+}
+
 const ROWS = `
 precision highp sampler2D; precision highp usampler2D;
 layout(location=0) in vec4 aRaw; layout(location=1) in uint aRow; layout(location=2) in uint aPanel;
@@ -211,65 +219,19 @@ void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uSt
 
 /** @typedef {{texture: WebGLTexture, target: WebGLFramebuffer, width: number, height: number}} Sheet */
 
-/** Return something to draw into, instead of an old one. @param {GL} gl @param {Sheet | null} old @param {number} width @param {number} height @returns {Sheet} */
-export function sheetOf(gl, old, width, height) {
-  const { TEXTURE_2D: kind, FRAMEBUFFER } = gl;
+/** Return a sheet of the canvas's size to draw into: the old one if it has this size. @param {GL} gl @param {Sheet | null} old @returns {Sheet} */
+export function sheetOf(gl, old) {
+  const { drawingBufferWidth: width, drawingBufferHeight: height, FRAMEBUFFER } = gl;
+  if (old?.width === width && old.height === height) return old;
   gl.deleteTexture(old?.texture ?? null);
   gl.deleteFramebuffer(old?.target ?? null);
-  const made = texture(gl, kind, gl.LINEAR);
-  gl.texStorage2D(kind, 1, gl.RGBA8, width, height);
+  const made = texture(gl, gl.TEXTURE_2D, gl.LINEAR);
+  gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA8, width, height);
   const target = gl.createFramebuffer();
   gl.bindFramebuffer(FRAMEBUFFER, target);
-  gl.framebufferTexture2D(FRAMEBUFFER, gl.COLOR_ATTACHMENT0, kind, made, 0);
+  gl.framebufferTexture2D(FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, made, 0);
   gl.bindFramebuffer(FRAMEBUFFER, null);
   return { texture: made, target, width, height };
-}
-
-/** A frame drawn beside the canvas: a browser without a GPU waits until what is drawn in the canvas is finished. */
-class LateFrame {
-  sent = 0; // time in ms, 0 for none
-  bytes = new Uint8Array(0);
-  /** @type {Sheet | null} */ sheet = null;
-  /** @type {WebGLSync | null} */ sync = null;
-
-  /** @param {GL} gl */
-  constructor(gl) {
-    this.gl = gl;
-    this.buffer = gl.createBuffer();
-  }
-
-  /** Draw the frame, then let the GPU copy it. @param {(target: WebGLFramebuffer) => void} draw */
-  send(draw) {
-    const { gl } = this;
-    const { drawingBufferWidth: width, drawingBufferHeight: height, PIXEL_PACK_BUFFER } = gl;
-    if (this.sheet?.width !== width || this.sheet.height !== height) {
-      this.sheet = sheetOf(gl, this.sheet, width, height);
-      this.bytes = new Uint8Array(4 * width * height);
-    }
-    this.sent = performance.now();
-    draw(this.sheet.target);
-    gl.bindBuffer(PIXEL_PACK_BUFFER, this.buffer);
-    gl.bufferData(PIXEL_PACK_BUFFER, this.bytes.length, gl.STREAM_READ);
-    gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, 0);
-    gl.bindBuffer(PIXEL_PACK_BUFFER, null);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-    this.sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
-    gl.flush();
-  }
-
-  /** Return the frame if it is finished; its lines come from below. */
-  read() {
-    const { gl, bytes, sync, sheet } = this;
-    if (!sync || !sheet || gl.getSyncParameter(sync, gl.SYNC_STATUS) !== gl.SIGNALED) return null;
-    const { width, height } = sheet;
-    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, this.buffer);
-    gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, 0, bytes);
-    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
-    const image = new ImageData(width, height);
-    for (let at = 0, line = 4 * width; at < bytes.length; at += line)
-      image.data.set(bytes.subarray(at, at + line), bytes.length - line - at);
-    return image;
-  }
 }
 
 const WIDTH = 2048; // width of textures with one value per row
@@ -285,7 +247,10 @@ export class Gpu {
       );
     this.canvas = canvas;
     this.gl = gl;
-    this.late = new LateFrame(gl);
+    /** @type {Sheet | null} with the late frame */ this.sheet = null;
+    this.copy = gl.createBuffer(); // its pixels
+    /** @type {WebGLSync | null} */ this.sync = null;
+    this.sent = 0; // time in ms at which it was drawn, 0 if none is awaited
     this.multi = gl.getExtension('WEBGL_multi_draw');
     this.points = program(gl, POINTS);
     this.images = program(gl, IMAGES);
@@ -313,10 +278,9 @@ export class Gpu {
     if (seen.flags !== rows.flagsChanged) this.fill(this.flags, rows.flags);
     if (seen.palette !== key) {
       const colours = (this.colours = paletteBytes(colouring, dark));
-      gl.bindTexture(kind, this.palette);
-      if (!seen.palette) gl.texStorage2D(kind, 1, gl.RGBA8, 256, 256);
       const lines = colours.length / 1024;
-      gl.texSubImage2D(kind, 0, 0, 0, 256, lines, RGBA, UNSIGNED_BYTE, colours);
+      gl.bindTexture(kind, this.palette);
+      gl.texImage2D(kind, 0, gl.RGBA8, 256, lines, 0, RGBA, UNSIGNED_BYTE, colours);
     }
     this.seen = { codes: rows.codesChanged, flags: rows.flagsChanged, palette: key };
   }
@@ -363,15 +327,41 @@ export class Gpu {
       }
   }
 
+  /** Draw a frame beside the canvas and let the GPU copy it: without a GPU, the browser waits until what is drawn in the canvas is finished. @param {(target: WebGLFramebuffer) => void} draw */
+  drawLate(draw) {
+    const { gl } = this;
+    this.sent = performance.now();
+    this.sheet = sheetOf(gl, this.sheet);
+    const { target, width, height } = this.sheet;
+    draw(target);
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, this.copy);
+    gl.bufferData(gl.PIXEL_PACK_BUFFER, 4 * width * height, gl.STREAM_READ);
+    gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, 0);
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    this.sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+  }
+
+  /** Return the late frame if it is finished; its lines come from below. */
+  readLate() {
+    const { gl, sync, sheet } = this;
+    if (!sync || !sheet || gl.getSyncParameter(sync, gl.SYNC_STATUS) !== gl.SIGNALED) return null;
+    const image = new ImageData(sheet.width, sheet.height);
+    const bytes = new Uint8Array(image.data.length);
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, this.copy);
+    gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, 0, bytes);
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+    for (let at = 0, line = 4 * sheet.width; at < bytes.length; at += line)
+      image.data.set(bytes.subarray(at, at + line), bytes.length - line - at);
+    return image;
+  }
+
   /** Delete a picture, but keep the programs, which take long to compile. @param {({texture: WebGLTexture} | null)[]} made textures of the picture */
   clear(made) {
     for (const old of made) this.gl.deleteTexture(old?.texture ?? null);
     this.prune(new Set());
-    this.late.sent = 0;
+    this.sent = 0;
     Object.assign(this.seen, { codes: 0, flags: 0 });
-  }
-
-  destroy() {
-    this.gl.getExtension('WEBGL_lose_context')?.loseContext();
   }
 }
