@@ -15,23 +15,13 @@ export const sine = (t) => (1 - Math.cos(Math.PI * t)) / 2;
 export class Tweens {
   /** @type {Map<string, {start: number, ms: number, step: (t: number) => void, done?: () => void}>} */
   running = new Map();
-  motion = matchMedia('(prefers-reduced-motion: reduce)');
+  reduced = matchMedia('(prefers-reduced-motion: reduce)'); // movements end at once
 
   /** @param {string} name @param {number} ms @param {(t: number) => void} step from 0 to 1 @param {() => void} [done] */
   start(name, ms, step, done) {
     this.running.set(name, { start: performance.now(), ms, step, done });
-    if (this.reduced) return this.tick(Infinity, name);
+    if (this.reduced.matches) return this.tick(Infinity, name);
     step(0);
-  }
-
-  /** @param {string} name */
-  stop(name) {
-    this.running.delete(name);
-  }
-
-  /** Whether the user prefers reduced motion, so that movements end at once. */
-  get reduced() {
-    return this.motion.matches;
   }
 
   get moving() {
@@ -122,8 +112,8 @@ export class Morph {
     this.rows = rows;
     this.to = xy;
     this.from = origins(rows, xy, old, stage.rows.count);
-    const attributes = { 0: [raw, 2], 1: [rows, 1], 2: [panels, 1], 3: [this.from, 3] };
-    this.made = vertices(stage.gpu.gl, /** @type {any} */ (attributes));
+    const { gl } = stage.gpu;
+    this.made = vertices(gl, { 0: [raw, 2], 1: [rows, 1], 2: [panels, 1], 3: [this.from, 3] });
   }
 
   /** @returns {Places} */
