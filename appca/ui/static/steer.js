@@ -60,7 +60,7 @@ function build(root, data, hand, dark) {
       hand.pair[which] = select.selectedIndex;
       draw();
     };
-    const options = parts.map((part) => new Option(named(part)));
+    const options = parts.map((part, k) => new Option(named(part), `${k}`));
     const select = element('select', 'ca-choice', { change }, ...options);
     select.selectedIndex = hand.pair[which];
     return element('label', '', {}, word, select);
