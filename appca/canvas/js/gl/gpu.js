@@ -249,6 +249,7 @@ export class Gpu {
     this.gl = gl;
     /** @type {Sheet | null} with the late frame */ this.sheet = null;
     this.copy = gl.createBuffer(); // its pixels
+    this.bytes = new Uint8Array(0); // the same on this side
     /** @type {WebGLSync | null} */ this.sync = null;
     this.sent = 0; // time in ms at which it was drawn, 0 if none is awaited
     this.multi = gl.getExtension('WEBGL_multi_draw');
@@ -348,12 +349,14 @@ export class Gpu {
     const { gl, sync, sheet } = this;
     if (!sync || !sheet || gl.getSyncParameter(sync, gl.SYNC_STATUS) !== gl.SIGNALED) return null;
     const image = new ImageData(sheet.width, sheet.height);
-    const bytes = new Uint8Array(image.data.length);
+    const size = image.data.length;
+    if (this.bytes.length !== size) this.bytes = new Uint8Array(size); // a new one takes 4 ms
+    const { bytes } = this;
     gl.bindBuffer(gl.PIXEL_PACK_BUFFER, this.copy);
     gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, 0, bytes);
     gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
-    for (let at = 0, line = 4 * sheet.width; at < bytes.length; at += line)
-      image.data.set(bytes.subarray(at, at + line), bytes.length - line - at);
+    for (let at = 0, line = 4 * sheet.width; at < size; at += line)
+      image.data.set(bytes.subarray(at, at + line), size - line - at);
     return image;
   }
 
