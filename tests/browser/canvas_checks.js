@@ -37,6 +37,7 @@ export function coloursDrawn() {
 /** Pixels of the layer over the points on which something is drawn. */
 export function ink() {
   const { width, height } = canvas.stage.over;
+  canvas.stage.draw();
   const { data } = canvas.stage.context.getImageData(0, 0, width, height);
   return data.reduce((sum, value, i) => sum + (i % 4 === 3 && value > 0 ? 1 : 0), 0);
 }

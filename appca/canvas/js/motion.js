@@ -15,23 +15,13 @@ export const sine = (t) => (1 - Math.cos(Math.PI * t)) / 2;
 export class Tweens {
   /** @type {Map<string, {start: number, ms: number, step: (t: number) => void, done?: () => void}>} */
   running = new Map();
-  motion = matchMedia('(prefers-reduced-motion: reduce)');
+  reduced = matchMedia('(prefers-reduced-motion: reduce)'); // movements end at once
 
   /** @param {string} name @param {number} ms @param {(t: number) => void} step from 0 to 1 @param {() => void} [done] */
   start(name, ms, step, done) {
     this.running.set(name, { start: performance.now(), ms, step, done });
-    if (this.reduced) return this.tick(Infinity, name);
+    if (this.reduced.matches) return this.tick(Infinity, name);
     step(0);
-  }
-
-  /** @param {string} name */
-  stop(name) {
-    this.running.delete(name);
-  }
-
-  /** Whether the user prefers reduced motion, so that movements end at once. */
-  get reduced() {
-    return this.motion.matches;
   }
 
   get moving() {
@@ -89,11 +79,13 @@ export function placesOf({ morph }, view) {
 export function origins(rows, to, old, count) {
   const first = new Int32Array(count).fill(-1);
   const next = new Int32Array(rows.length);
+  const from = new Float32Array(3 * rows.length);
   for (let i = 0; i < rows.length; i += 1) {
     next[i] = first[rows[i]];
     first[rows[i]] = i;
+    from[3 * i] = to[2 * i]; // until an old place is found
+    from[3 * i + 1] = to[2 * i + 1];
   }
-  const from = new Float32Array(3 * rows.length);
   const best = new Float32Array(rows.length).fill(Infinity);
   for (let o = 0; o < old.rows.length; o += 1) {
     const [x, y] = [old.xy[2 * o], old.xy[2 * o + 1]];
@@ -105,11 +97,6 @@ export function origins(rows, to, old, count) {
       from[3 * i + 1] = y;
       from[3 * i + 2] = 1;
     }
-  }
-  for (let i = 0; i < rows.length; i += 1) {
-    if (from[3 * i + 2]) continue;
-    from[3 * i] = to[2 * i];
-    from[3 * i + 1] = to[2 * i + 1];
   }
   return from;
 }
@@ -125,8 +112,8 @@ export class Morph {
     this.rows = rows;
     this.to = xy;
     this.from = origins(rows, xy, old, stage.rows.count);
-    const attributes = { 0: [raw, 2], 1: [rows, 1], 2: [panels, 1], 3: [this.from, 3] };
-    this.made = vertices(stage.gpu.gl, /** @type {any} */ (attributes));
+    const { gl } = stage.gpu;
+    this.made = vertices(gl, { 0: [raw, 2], 1: [rows, 1], 2: [panels, 1], 3: [this.from, 3] });
   }
 
   /** @returns {Places} */

@@ -190,7 +190,7 @@ export function mount(element, input, callbacks = {}) {
       if (view.opened?.panel !== from && stage.tour?.a.index !== from) {
         actions.open(view, from);
         view.shift = 1;
-        stage.tweens.stop('shift');
+        stage.tweens.running.delete('shift');
       }
       actions.tour(view, to, t);
     },
@@ -208,7 +208,7 @@ export function mount(element, input, callbacks = {}) {
       cancelAnimationFrame(stage.request);
       sizes.disconnect();
       if (keep) stage.gpu.clear([stage.sheets, ...stage.layer.sheets]);
-      else stage.gpu.destroy();
+      else stage.gpu.gl.getExtension('WEBGL_lose_context')?.loseContext();
       element.replaceChildren();
       element.classList.remove('appca-explorer');
       return stage.gpu;

@@ -32,8 +32,8 @@ const PART = 'sample ';
 const SCALED = 4; // maximum magnification of an image's pixels
 const IMAGES_EVERY = 130; // ms between choices of images while moving
 
-/** @param {Stage} stage @param {Look} look */
-function drawFrame(stage, look) {
+/** @param {Stage} stage @param {Look} look @param {WebGLFramebuffer | null} target */
+function drawFrame(stage, look, target) {
   const { gpu, theme, rows, views, tour, morph } = stage;
   const { gl } = gpu;
   gpu.update(rows, stage.colouring, stage.dark);
@@ -41,17 +41,17 @@ function drawFrame(stage, look) {
   const table = tableOf(stage.placed, stage.panels, drawnOf);
   tour?.place(stage, table);
   gpu.setTable(table);
-  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
+  const heavy = prepareLayer(stage, look);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, target);
   gl.disable(gl.SCISSOR_TEST);
   gl.clearColor(...rgb(theme.ground), 1);
   gl.clear(gl.COLOR_BUFFER_BIT);
-  const heavy = prepareLayer(stage, look);
   gl.flush(); // the GPU draws the points while the rest is prepared
   gl.enable(gl.SCISSOR_TEST);
   for (const view of views) {
     const here = stage.placed.filter((spot) => spot.view === view);
-    const grounds = here.map((spot) => groundNow(stage, spot));
+    const grounds = here.map((spot) => groundOf(stage, spot));
     drawGrounds(gpu, grounds, theme, look, view.rect);
     const shown = here.filter((spot) => !tour?.hides(spot));
     if (morph?.view === view) morph.draw(stage, look);
@@ -64,16 +64,6 @@ function drawFrame(stage, look) {
   gl.disable(gl.SCISSOR_TEST);
   tour?.draw(stage, look);
   gl.flush(); // the GPU draws while the text is written
-}
-
-/** @param {Stage} stage @param {Placed} spot */
-function groundNow({ tour }, spot) {
-  const { view, panel, part } = spot;
-  return {
-    ...groundOf(tour?.hides(spot) ? tour.shown(spot) : spot),
-    focus: view.focus === panel.index && !part.inset && view.focusShown,
-    apart: view.shift >= 1,
-  };
 }
 
 /** @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {number} budget */
@@ -178,27 +168,12 @@ function drawAllImages(stage, look) {
   }
 }
 
-/** @type {WeakMap<Layout, number>} number of distinct rows */ const counted = new WeakMap();
-
-/** @param {Layout} layout @param {number} all */
-function different(layout, all) {
-  const cached = counted.get(layout);
-  if (cached !== undefined) return cached;
-  const seen = new Uint8Array(all);
-  let count = 0;
-  for (const { start, count: many } of layout.panels)
-    for (const row of layout.rows.subarray(start, start + many)) {
-      count += 1 - seen[row];
-      seen[row] = 1;
-    }
-  counted.set(layout, count);
-  return count;
-}
-
 let mounted = 0; // number of canvases so far, so that elements have unique names
 const TIGHT = 600; // maximum width in px of the layout for phones
 const REST = 140; // ms without movement until the picture settles
 const SHOWN = 40; // ms until a change of a still picture is on the screen
+const WAIT = 25; // ms for which the browser may keep the page waiting for a frame
+const QUICK = 30; // late frames that were finished in this time, until no more are late
 
 export class Stage {
   /** @param {HTMLElement} root @param {Input} input @param {Callbacks} callbacks */
@@ -235,7 +210,8 @@ export class Stage {
     this.cameUntil = 0; // until then, chips show the components' origins
     this.moving = false;
     this.waiting = false; // timer that settles the picture
-    this.slow = false; // frames while it moves
+    this.slow = false; // the page would wait for frames: they are late
+    this.quick = 0; // late frames in a row that were not slow
     this.still = false; // settled, with text in place
     this.gone = false;
     this.active = 0; // the view that the user last touched
@@ -306,6 +282,8 @@ export class Stage {
       canvas.width = Math.max(1, Math.round(clientWidth * dpr));
       canvas.height = Math.max(1, Math.round(clientHeight * dpr));
     }
+    this.gpu.sent = 0;
+    this.slow = false; // the canvases are empty
     share(this);
     this.settleSoon();
   }
@@ -335,11 +313,11 @@ export class Stage {
     if (this.tweens.moving) return this.settleSoon();
     this.moving = this.waiting = false;
     this.frame = '';
-    this.draw(false);
-    if (this.building) this.drawOver(); // the new text appears with all points
+    this.draw(false, this.slow);
+    if (this.building && !this.slow) this.drawOver(); // the new text appears with all points
     this.settled.forEach((tell) => tell(this));
     this.still = true;
-    if (this.building) return this.ask();
+    if (this.building || this.gpu.sent) return this.ask();
     this.drawOver();
     this.tell();
   }
@@ -354,8 +332,10 @@ export class Stage {
     if (this.request || this.gone) return;
     const go = (/** @type {number} */ now) => {
       this.request = 0;
+      const late = this.gpu.sent && this.gpu.readLate();
+      if (late) this.present(late);
+      if (this.gpu.sent) return this.ask();
       const gap = now - this.stats.last;
-      this.slow = this.moving && (this.slow || (gap > 40 && gap < 500));
       if (this.moving && gap < 500)
         this.budget = clamp(this.budget * (gap > 50 ? 0.85 : gap < 28 ? 1.1 : 1), 8000, 150000);
       this.stats.last = now;
@@ -363,34 +343,55 @@ export class Stage {
       this.tweens.tick(now);
       if (moving && !this.tweens.moving) return this.settle(); // the movement has reached its goal
       if (this.building?.()) this.dirty = true;
-      if (this.dirty) this.draw();
+      if (this.dirty) this.draw(true, this.slow);
       if (this.tweens.moving) this.moved();
-      else if (this.building) this.ask();
+      else if (this.building || this.gpu.sent) this.ask();
     };
-    // draw a slow frame after the browser's own frame, which would otherwise wait for it
+    // draw a slow frame after the browser's own frame, so that other work has its turn
     this.request = requestAnimationFrame((now) => (this.slow ? setTimeout(go, 0, now) : go(now)));
   }
 
-  /** @param {boolean} [over] whether to draw the text and marks, too */
-  draw(over = true) {
+  /** Show a late frame, unless it is of another scene. @private @param {ImageData} image */
+  present(image) {
+    this.quick = performance.now() - this.gpu.sent < WAIT ? this.quick + 1 : 0;
+    this.slow = this.quick < QUICK;
+    this.gpu.sent = 0;
+    if (this.placed.every(({ view }) => this.views.includes(view))) this.drawOver(image);
+    this.tell();
+  }
+
+  /** @param {boolean} [over] whether to draw the text and marks, too @param {boolean} [late] whether to show both only when the GPU has finished */
+  draw(over = true, late = false) {
     if (this.gone || !this.views.length || this.gpu.gl.isContextLost()) return;
     const start = performance.now();
     this.dirty = false;
     this.building = null;
     const { width, height, dpr, only, theme } = this;
     const selecting = this.rows.selected > 1; // a single row is marked by a ring
-    drawFrame(this, { width, height, dpr, only, selecting, grey: theme.grey });
-    if (over) this.drawOver();
+    const look = { width, height, dpr, only, selecting, grey: theme.grey };
+    this.gpu.sent = 0;
+    if (late) this.gpu.drawLate((target) => drawFrame(this, look, target));
+    else {
+      drawFrame(this, look, null);
+      if (over) this.drawOver();
+      // does the page wait for the frame that the browser makes of it?
+      requestAnimationFrame((now) =>
+        setTimeout(() => {
+          if (performance.now() - now > WAIT) [this.slow, this.quick] = [true, 0];
+        }),
+      );
+    }
     this.stats.ms = performance.now() - start;
     this.stats.renders += 1;
     this.tell();
   }
 
-  /** Draw the text and marks over the points. @private */
-  drawOver() {
+  /** Draw the text and marks over the points. @private @param {ImageData} [points] of a late frame */
+  drawOver(points) {
     const { context, dpr, over } = this;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, over.width, over.height);
+    if (points) context.putImageData(points, 0, 0);
     context.setTransform(dpr, 0, 0, dpr, 0, 0);
     this.overlays.forEach((overlay) => overlay(this));
   }
@@ -403,7 +404,7 @@ export class Stage {
     root.classList.remove('appca-blank');
     Object.assign(root.dataset, {
       points: layout.panels.reduce((sum, { count }) => sum + count, 0),
-      rows: different(layout, rows.count),
+      rows: rows.count,
       panels: layout.panels.length,
       thumbnails: stats.images,
       selected: rows.selected,
@@ -413,7 +414,7 @@ export class Stage {
       theme: dark ? 'dark' : 'light',
       view: names + (opened ? ` ${layout.panels[opened.panel].name}` : ''),
       drawn: stats.whole ? 'all' : 'sample',
-      settled: this.still && !this.layer.building ? 'yes' : '',
+      settled: this.still && !this.layer.building && !this.gpu.sent ? 'yes' : '',
     });
   }
 

@@ -63,9 +63,7 @@ function between(stops, share) {
 }
 
 /** Return the colour of a code as CSS. @param {Uint8Array} palette @param {number} code */
-export function cssOf(palette, code) {
-  return `rgb(${palette[4 * code]},${palette[4 * code + 1]},${palette[4 * code + 2]})`;
-}
+export const cssOf = (palette, code) => `rgb(${palette.subarray(4 * code, 4 * code + 3)})`;
 
 /** Whether Streamlit's theme around an element is dark. @param {Element} element */
 export function isDark(element) {

@@ -23,8 +23,7 @@ function listen(parent) {
     return event.dataTransfer?.types.includes('Files');
   };
   const say = (state, text) => {
-    if (state) place.dataset.state = state;
-    else delete place.dataset.state;
+    place.dataset.state = state;
     place.textContent = text;
   };
   const over = (event) => {
@@ -88,19 +87,13 @@ function listen(parent) {
   return instance;
 }
 
-/** Return a promise for an old browser method with callbacks. */
-const answerOf = (ask) =>
-  new Promise((done, failed) => {
-    ask(done, failed);
-  });
-
 /** Return the files of an entry; those of a folder have their paths as names. */
 async function filesOf(entry, path = '') {
   if (entry instanceof File) return [{ name: entry.name, file: entry }];
   const name = path + entry.name;
-  if (entry.isFile) return [{ name, file: await answerOf((...ends) => entry.file(...ends)) }];
+  if (entry.isFile) return [{ name, file: await new Promise((...ends) => entry.file(...ends)) }];
   const reader = entry.createReader();
-  const more = () => answerOf((...ends) => reader.readEntries(...ends)); // returns at most a hundred entries
+  const more = () => new Promise((...ends) => reader.readEntries(...ends)); // returns at most a hundred entries
   const files = [];
   for (let some = await more(); some.length; some = await more()) {
     const seen = some.filter((child) => !child.name.startsWith('.') || /\.zarr(\/|$)/.test(name));

@@ -14,7 +14,7 @@
  */
 
 import { clamp } from '../../canvas/js/layout/geometry.js';
-import { button, element, font, ofBase64, trace, write } from '../../canvas/js/parts/dom.js';
+import { button, element, font, ofBase64, paint, trace, write } from '../../canvas/js/parts/dom.js';
 import { signed, ticks } from '../../canvas/js/scene/names.js';
 import { THEMES, isDark } from '../../canvas/js/theme.js';
 
@@ -56,17 +56,15 @@ function build(root, data, hand, dark) {
   };
 
   const axes = ['Across: ', 'Up: '].map((word, which) => {
-    const select = element('select', 'ca-choice');
-    select.append(
-      ...parts.map((part, k) => new Option(named(part), `${k}`, false, k === hand.pair[which])),
-    );
-    select.addEventListener('change', () => {
-      hand.pair[which] = Number(select.value);
+    const change = () => {
+      hand.pair[which] = select.selectedIndex;
       draw();
-    });
+    };
+    const options = parts.map((part, k) => new Option(named(part), `${k}`));
+    const select = element('select', 'ca-choice', { change }, ...options);
+    select.selectedIndex = hand.pair[which];
     return element('label', '', {}, word, select);
   });
-  const plane = element('canvas', 'ca-steer-plane', { 'aria-hidden': 'true' }); // the sliders are the accessible alternative
   const drag = (/** @type {PointerEvent} */ event) => {
     if (event.type === 'pointerdown') plane.setPointerCapture(event.pointerId);
     if (!event.buttons) return;
@@ -79,8 +77,8 @@ function build(root, data, hand, dark) {
     z[a] = clamp(across, -1, 1) * reach[a];
     set(z);
   };
-  for (const kind of /** @type {const} */ (['pointerdown', 'pointermove']))
-    plane.addEventListener(kind, drag);
+  const held = { 'aria-hidden': 'true', pointerdown: drag, pointermove: drag }; // the sliders are the accessible alternative
+  const plane = element('canvas', 'ca-steer-plane', held);
   const about = { role: 'img', 'aria-label': 'the row rebuilt from these scores' };
   const picture = image && element('canvas', 'ca-steer-image', about);
   const bars = columns.map(({ name }) => {
@@ -93,12 +91,12 @@ function build(root, data, hand, dark) {
   const sum = element('div', 'ca-steer-sum');
   const itself = `${data.from} itself`;
   const sliders = parts.map((part, k) => {
-    const input = element('input', '', { 'aria-label': named(part) });
-    Object.assign(input, { type: 'range', min: -reach[k], max: reach[k], step: 'any' });
-    input.addEventListener('input', () => {
+    const slide = () => {
       const value = input.valueAsNumber;
       set(hand.z.with(k, Math.abs(value) < NEAR * reach[k] ? 0 : value));
-    });
+    };
+    const limits = { type: 'range', min: -reach[k], max: reach[k], step: 'any' };
+    const input = element('input', '', { ...limits, 'aria-label': named(part), input: slide });
     const value = element('span', 'ca-steer-value');
     const look = part.picture ? [element('img', '', { src: part.picture, alt: '' })] : [];
     const name = element('span', 'ca-steer-name', {}, named(part));
@@ -127,7 +125,13 @@ function build(root, data, hand, dark) {
       for (let j = 0; score && j < values.length; j += 1)
         values[j] += score * patterns[k * values.length + j];
     });
-    if (image && picture) paint(picture, values, image, image.ink && !dark);
+    if (image && picture) {
+      const { width: w, height: h, channels, low, factor, ink } = image;
+      const level = (/** @type {unknown} */ _, /** @type {number} */ at) =>
+        (values[(at >> 2) * channels + (at % 4)] - low) * factor; // of a colour; `paint` sets the others
+      const bytes = Uint8ClampedArray.from({ length: 4 * w * h }, level);
+      paint(picture, bytes, { tile: [h, w, channels], style: ink ? 'ink' : 'photo' }, dark);
+    }
     bars.forEach(({ line, filled, mark, value }, j) => {
       const { low, high } = columns[j];
       const at = (/** @type {number} */ v) => 100 * clamp((v - low) / (high - low || 1), 0, 1);
@@ -193,18 +197,4 @@ function build(root, data, hand, dark) {
     trace(pen, look, () => pen.arc(x(hand.z[a]), y(hand.z[b]), 8, 0, 7));
   }
   draw();
-}
-
-/** @param {HTMLCanvasElement} canvas @param {Float32Array} values @param {Picture} image @param {boolean} flip */
-function paint(canvas, values, { width, height, channels, low, factor }, flip) {
-  Object.assign(canvas, { width, height });
-  const drawn = new ImageData(width, height);
-  for (let p = 0; p < width * height; p += 1) {
-    for (let c = 0; c < 3; c += 1) {
-      const level = (values[p * channels + (channels === 3 ? c : 0)] - low) * factor;
-      drawn.data[4 * p + c] = flip ? 255 - level : level; // the array clamps values to 0..255
-    }
-    drawn.data[4 * p + 3] = 255;
-  }
-  canvas.getContext('2d')?.putImageData(drawn, 0, 0);
 }

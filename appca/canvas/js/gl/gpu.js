@@ -83,6 +83,14 @@ export function vertices(gl, attributes, divisor = 0) {
 }
 /** @typedef {ReturnType<typeof vertices>} Vertices */
 
+/** Draw `count` instances of some corners with the program in use. @param {GL} gl @param {number} mode @param {number} corners @param {number} count @param {Attributes} attributes per instance */
+export function drawInstances(gl, mode, corners, count, attributes) {
+  const { array, free } = vertices(gl, attributes, 1);
+  gl.bindVertexArray(array);
+  gl.drawArraysInstanced(mode, 0, corners, count);
+  free();
+}
+
 const ROWS = `
 precision highp sampler2D; precision highp usampler2D;
 layout(location=0) in vec4 aRaw; layout(location=1) in uint aRow; layout(location=2) in uint aPanel;
@@ -209,6 +217,23 @@ uniform sampler2D uLayer; uniform vec4 uCarry; uniform float uStrength; out vec4
 void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uStrength; }`,
 ];
 
+/** @typedef {{texture: WebGLTexture, target: WebGLFramebuffer, width: number, height: number}} Sheet */
+
+/** Return a sheet of the canvas's size to draw into: the old one if it has this size. @param {GL} gl @param {Sheet | null} old @returns {Sheet} */
+export function sheetOf(gl, old) {
+  const { drawingBufferWidth: width, drawingBufferHeight: height, FRAMEBUFFER } = gl;
+  if (old?.width === width && old.height === height) return old;
+  gl.deleteTexture(old?.texture ?? null);
+  gl.deleteFramebuffer(old?.target ?? null);
+  const made = texture(gl, gl.TEXTURE_2D, gl.LINEAR);
+  gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA8, width, height);
+  const target = gl.createFramebuffer();
+  gl.bindFramebuffer(FRAMEBUFFER, target);
+  gl.framebufferTexture2D(FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, made, 0);
+  gl.bindFramebuffer(FRAMEBUFFER, null);
+  return { texture: made, target, width, height };
+}
+
 const WIDTH = 2048; // width of textures with one value per row
 
 export class Gpu {
@@ -222,6 +247,11 @@ export class Gpu {
       );
     this.canvas = canvas;
     this.gl = gl;
+    /** @type {Sheet | null} with the late frame */ this.sheet = null;
+    this.copy = gl.createBuffer(); // its pixels
+    this.bytes = new Uint8Array(0); // the same on this side
+    /** @type {WebGLSync | null} */ this.sync = null;
+    this.sent = 0; // time in ms at which it was drawn, 0 if none is awaited
     this.multi = gl.getExtension('WEBGL_multi_draw');
     this.points = program(gl, POINTS);
     this.images = program(gl, IMAGES);
@@ -249,10 +279,9 @@ export class Gpu {
     if (seen.flags !== rows.flagsChanged) this.fill(this.flags, rows.flags);
     if (seen.palette !== key) {
       const colours = (this.colours = paletteBytes(colouring, dark));
-      gl.bindTexture(kind, this.palette);
-      if (!seen.palette) gl.texStorage2D(kind, 1, gl.RGBA8, 256, 256);
       const lines = colours.length / 1024;
-      gl.texSubImage2D(kind, 0, 0, 0, 256, lines, RGBA, UNSIGNED_BYTE, colours);
+      gl.bindTexture(kind, this.palette);
+      gl.texImage2D(kind, 0, gl.RGBA8, 256, lines, 0, RGBA, UNSIGNED_BYTE, colours);
     }
     this.seen = { codes: rows.codesChanged, flags: rows.flagsChanged, palette: key };
   }
@@ -299,14 +328,43 @@ export class Gpu {
       }
   }
 
+  /** Draw a frame beside the canvas and let the GPU copy it: without a GPU, the browser waits until what is drawn in the canvas is finished. @param {(target: WebGLFramebuffer) => void} draw */
+  drawLate(draw) {
+    const { gl } = this;
+    this.sent = performance.now();
+    this.sheet = sheetOf(gl, this.sheet);
+    const { target, width, height } = this.sheet;
+    draw(target);
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, this.copy);
+    gl.bufferData(gl.PIXEL_PACK_BUFFER, 4 * width * height, gl.STREAM_READ);
+    gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, 0);
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    this.sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+  }
+
+  /** Return the late frame if it is finished; its lines come from below. */
+  readLate() {
+    const { gl, sync, sheet } = this;
+    if (!sync || !sheet || gl.getSyncParameter(sync, gl.SYNC_STATUS) !== gl.SIGNALED) return null;
+    const image = new ImageData(sheet.width, sheet.height);
+    const size = image.data.length;
+    if (this.bytes.length !== size) this.bytes = new Uint8Array(size); // a new one takes 4 ms
+    const { bytes } = this;
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, this.copy);
+    gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, 0, bytes);
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+    for (let at = 0, line = 4 * sheet.width; at < size; at += line)
+      image.data.set(bytes.subarray(at, at + line), size - line - at);
+    return image;
+  }
+
   /** Delete a picture, but keep the programs, which take long to compile. @param {({texture: WebGLTexture} | null)[]} made textures of the picture */
   clear(made) {
     for (const old of made) this.gl.deleteTexture(old?.texture ?? null);
     this.prune(new Set());
+    this.sent = 0;
     Object.assign(this.seen, { codes: 0, flags: 0 });
-  }
-
-  destroy() {
-    this.gl.getExtension('WEBGL_lose_context')?.loseContext();
   }
 }

@@ -4,7 +4,7 @@ import { box, clamp, holds, pointToPage, scaleOf } from '../layout/geometry.js';
 import { element, paint } from '../parts/dom.js';
 import { HIDDEN } from '../scene/rows.js';
 import { rgb } from '../theme.js';
-import { bind, texture, vertices } from './gpu.js';
+import { bind, drawInstances, sheetOf, texture } from './gpu.js';
 
 /** @typedef {{x?: number[], y?: number[], mode?: number, t?: number, fade?: number[]}} Source conversion of raw numbers to places */
 /** @typedef {Source & {array: WebGLVertexArrayObject, base: number, firsts: number[], counts: number[], passes?: number[]}} Draw points of one layout; its first panel is entry `base` of the panel table */
@@ -76,13 +76,15 @@ export function drawsOf(gpu, look, placed, budget) {
   );
 }
 
-/** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart?: boolean}} Ground `apart`: no other card covers it */
+/** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart: boolean}} Ground background of a panel; `apart`: no other card covers it */
 
-/** Return the background of a panel. @param {Placed} spot @returns {Ground} */
-export function groundOf(spot) {
-  const { card, plot, strength, part, panel } = spot;
+/** Return the background of a panel. @param {Stage} stage @param {Placed} spot @returns {Ground} */
+export function groundOf({ tour }, spot) {
+  const { view, panel, part, card, plot, strength } = spot;
   const bare = part.layout.kind === 'map' || panel.other;
-  return { card, plot, zero: bare ? [-9, -9] : pointToPage(spot, 0, 0), focus: false, strength };
+  const zero = pointToPage(tour?.hides(spot) ? tour.shown(spot) : spot, 0, 0);
+  const focus = view.focus === panel.index && !part.inset && view.focusShown;
+  return { card, plot, zero: bare ? [-9, -9] : zero, focus, strength, apart: view.shift >= 1 };
 }
 
 /** Shade edges and axes; fill the area between them by clearing, which is fastest. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
@@ -102,21 +104,17 @@ export function drawGrounds(gpu, grounds, theme, look, view) {
     if (wide > 0 && high > 0) gl.clear(gl.COLOR_BUFFER_BIT);
   }
   scissor(gl, look, view);
-  /** @type {import('./gpu.js').Attributes} */ const attributes = {
-    0: [flat(({ card }) => [card.x, card.y, card.w, card.h]), 4],
-    1: [flat(({ plot }) => [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h]), 4],
-    2: [flat(({ zero, focus, strength }) => [...zero, focus ? 1 : 0, strength]), 4],
-    3: [between, 4],
-  };
-  const made = vertices(gl, attributes, 1);
   program({
     ...{ uView: [width, height], uDpr: dpr, uFill: rgb(theme.panel), uLine: rgb(theme.line) },
     ...{ uAxis: rgb(theme.axis), uAccent: rgb(theme.primary) },
     uPixel: [width / gl.drawingBufferWidth, height / gl.drawingBufferHeight],
   });
-  gl.bindVertexArray(made.array);
-  gl.drawArraysInstanced(gl.TRIANGLES, 0, 36, grounds.length);
-  made.free();
+  drawInstances(gl, gl.TRIANGLES, 36, grounds.length, {
+    0: [flat(({ card }) => [card.x, card.y, card.w, card.h]), 4],
+    1: [flat(({ plot }) => [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h]), 4],
+    2: [flat(({ zero, focus, strength }) => [...zero, focus ? 1 : 0, strength]), 4],
+    3: [between, 4],
+  });
 }
 
 /** Return the corners, in whole pixels, of a card without its edge and rounded corners; empty if it is not opaque. @param {Ground} ground @param {number} dpr */
@@ -127,15 +125,14 @@ function betweenEdges({ card: { x, y, w, h }, strength, apart }, dpr) {
   return [left, top, Math.max(left, whole(x + w - rim)), Math.max(top, whole(y + h - rim))];
 }
 
-/** @typedef {{texture: WebGLTexture, target: WebGLFramebuffer, width: number, height: number}} Sheet */
-
 const UNDER = 0.4; // strength of the previous picture under a sample of the next one
 
 export class Layer {
   /** @param {Gpu} gpu */
   constructor(gpu) {
     this.gpu = gpu;
-    /** @type {(Sheet | null)[]} sheet on screen, sheet in progress */ this.sheets = [null, null];
+    /** @type {(import('./gpu.js').Sheet | null)[]} sheet on screen, sheet in progress */
+    this.sheets = [null, null];
     this.key = ''; // key of the current picture
     this.building = '';
     /** @type {Draw[]} */ this.queue = [];
@@ -150,7 +147,8 @@ export class Layer {
   /** Draw into the sheet under construction. @private @param {() => void} draw */
   into(draw) {
     const { gl } = this.gpu;
-    gl.bindFramebuffer(gl.FRAMEBUFFER, /** @type {Sheet} */ (this.sheets[1]).target);
+    this.sheets[1] = sheetOf(gl, this.sheets[1]);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.sheets[1].target);
     draw();
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   }
@@ -158,17 +156,12 @@ export class Layer {
   /** Begin a new picture, identified by `key`. @param {string} key @param {Draw[]} draws @param {Camera[]} cameras */
   begin(key, draws, cameras) {
     const { gl } = this.gpu;
-    const [width, height] = [gl.drawingBufferWidth, gl.drawingBufferHeight];
-    const back = this.sheets[1];
-    if (back?.width !== width || back.height !== height)
-      this.sheets[1] = this.sheet(back, width, height);
     this.into(() => {
       gl.disable(gl.SCISSOR_TEST);
       gl.clearColor(0, 0, 0, 0);
       gl.clear(gl.COLOR_BUFFER_BIT);
     });
-    this.forget(this.fences.length);
-    [this.building, this.queue, this.next] = [key, draws, cameras];
+    [this.building, this.queue, this.next, this.fences] = [key, draws, cameras, []];
   }
 
   /** Draw a new picture of few points at once; where both show the same places, draw it over the previous picture. @param {string} key @param {Draw[]} draws @param {Look} look @param {Camera[]} cameras @param {Placed[]} same panels that both pictures show */
@@ -189,7 +182,7 @@ export class Layer {
       const took = now - Math.max(this.through, fences[0].sent);
       this.chunk = clamp(this.chunk * (took > 60 ? 0.7 : took < 28 ? 1.6 : 1), 40000, 600000);
       this.through = now;
-      this.forget(1);
+      fences.shift();
     }
     if (!this.queue.length) return fences.length ? false : this.swap();
     if (fences.length > 1) return false;
@@ -198,11 +191,6 @@ export class Layer {
     fences.push({ sync, sent: now });
     gl.flush();
     return false;
-  }
-
-  /** @private @param {number} count of the first fences */
-  forget(count) {
-    for (const { sync } of this.fences.splice(0, count)) this.gpu.gl.deleteSync(sync);
   }
 
   /** @private @param {Look} look @param {number} left points */
@@ -240,7 +228,6 @@ export class Layer {
     const { gl, blit } = this.gpu;
     if (!this.sheets[0]) return;
     const cards = placed.flatMap(({ card: { x, y, w, h } }) => [x, y, w, h]);
-    const made = vertices(gl, { 0: [Float32Array.from(cards), 4] }, 1);
     bind(gl, 0, gl.TEXTURE_2D, this.sheets[0].texture);
     const filter = to.w === from.w ? gl.NEAREST : gl.LINEAR; // an unscaled copy needs no interpolation
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, filter);
@@ -250,24 +237,7 @@ export class Layer {
     const shift = [(from.x - to.x * kx) / width, 1 - ky + (to.y * ky - from.y) / height];
     const places = { uCarry: [...scale, ...shift], uTo: [to.x, to.y, to.w, to.h] };
     blit({ ...places, uLayer: 0, uStrength: strength, uView: [width, height] });
-    gl.bindVertexArray(made.array);
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, placed.length);
-    made.free();
-  }
-
-  /** @private @param {Sheet | null} old @param {number} width @param {number} height @returns {Sheet} */
-  sheet(old, width, height) {
-    const { gl } = this.gpu;
-    const { TEXTURE_2D: kind, RGBA, FRAMEBUFFER } = gl;
-    gl.deleteTexture(old?.texture ?? null);
-    gl.deleteFramebuffer(old?.target ?? null);
-    const made = texture(gl, kind, gl.LINEAR);
-    gl.texImage2D(kind, 0, gl.RGBA8, width, height, 0, RGBA, gl.UNSIGNED_BYTE, null);
-    const target = gl.createFramebuffer();
-    gl.bindFramebuffer(FRAMEBUFFER, target);
-    gl.framebufferTexture2D(FRAMEBUFFER, gl.COLOR_ATTACHMENT0, kind, made, 0);
-    gl.bindFramebuffer(FRAMEBUFFER, null);
-    return { texture: made, target, width, height };
+    drawInstances(gl, gl.TRIANGLE_STRIP, 4, placed.length, { 0: [Float32Array.from(cards), 4] });
   }
 }
 
@@ -470,15 +440,6 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   const { gl, images } = gpu;
   const there = wanted.filter(({ tile }) => sheets.place(tile) >= 0);
   if (!there.length) return 0;
-  /** @type {import('./gpu.js').Attributes} */ const attributes = {
-    0: [Int16Array.from(there.flatMap(({ raw }) => raw)), 4],
-    1: [Uint32Array.from(there, ({ row }) => row), 1],
-    2: [Uint16Array.from(there, ({ key }) => key), 1],
-    4: [Uint32Array.from(there, ({ tile }) => sheets.place(tile)), 1],
-  };
-  if (there[0].from)
-    attributes[3] = [Float32Array.from(there.flatMap(({ from }) => from ?? [])), 3];
-  const made = vertices(gl, attributes, 1);
   const { cell, columns: across, per_sheet: uPer, style } = sheets.meta;
   const [h, w, channels] = sheets.meta.tile;
   const uInk = channels > 1 ? 0 : style === 'ink' ? 1 : 2;
@@ -486,8 +447,12 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   const sheet = { uBase: 0, uSheets: 4, uSheet: [h, w, cell, across] };
   prepare(gpu, images, look, source, { ...sheet, ...more });
   bind(gl, 4, gl.TEXTURE_2D_ARRAY, sheets.texture);
-  gl.bindVertexArray(made.array);
-  gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, there.length);
-  made.free();
+  drawInstances(gl, gl.TRIANGLE_STRIP, 4, there.length, {
+    0: [Int16Array.from(there.flatMap(({ raw }) => raw)), 4],
+    1: [Uint32Array.from(there, ({ row }) => row), 1],
+    2: [Uint16Array.from(there, ({ key }) => key), 1],
+    3: [Float32Array.from(there.flatMap(({ from }) => from ?? [0, 0, 0])), 3],
+    4: [Uint32Array.from(there, ({ tile }) => sheets.place(tile)), 1],
+  });
   return there.length;
 }

@@ -6,6 +6,7 @@ import {
   clamp,
   fitting,
   holds,
+  placeView,
   pointToPage,
   scaleOf,
   toPage,
@@ -110,12 +111,11 @@ function seenFrom(stage, view, panel, point) {
   const { layout, rect, home, cam: kept, parts } = view;
   const isMap = layout.kind === 'map';
   view.shift = 1;
-  stage.tweens.stop('shift');
+  stage.tweens.running.delete('shift');
   const cam = isMap ? { ...home, k: home.k * 8 } : fitting(parts[0].rects[panel.index], rect, 0.3);
   view.cam = cam; // computes the row's place in that view
-  stage.draw();
+  const spot = placeView(view).find((placed) => placed.panel === panel);
   view.cam = kept;
-  const spot = stage.placed.find((placed) => placed.view === view && placed.panel === panel);
   if (!spot) return { cam };
   const place = pointToPage(spot, layout.xy[2 * point], layout.xy[2 * point + 1]);
   if (!isMap) return { cam, place };
@@ -169,7 +169,7 @@ export class Actions {
   shift(view, change) {
     const { stage } = this;
     this.endTour();
-    stage.tweens.stop('shift');
+    stage.tweens.running.delete('shift');
     view.hold();
     change();
     const step = (/** @type {number} */ t) => (view.shift = ease(t));
@@ -188,7 +188,7 @@ export class Actions {
     const { tour } = stage;
     const from = tour.t;
     stage.frame = '';
-    stage.tweens.stop('tour');
+    stage.tweens.running.delete('tour');
     stage.moved();
     if (t !== undefined) {
       tour.t = clamp(t, 0, 1);
@@ -213,14 +213,14 @@ export class Actions {
   pauseTour() {
     const { tweens } = this.stage;
     const turns = tweens.running.has('tour');
-    tweens.stop('tour');
+    tweens.running.delete('tour');
     if (turns) this.stage.settleSoon();
     return turns;
   }
 
   endTour() {
     this.stage.tour = null;
-    this.stage.tweens.stop('tour');
+    this.stage.tweens.running.delete('tour');
   }
 
   after() {
@@ -242,8 +242,8 @@ export class Actions {
   /** Replace a view by another; its points move there, unless motion is reduced. @param {View} view @param {View} made */
   replace(view, made) {
     const { stage } = this;
-    const old = stage.tweens.reduced ? null : placesOf(stage, view);
-    stage.tweens.stop('morph');
+    const old = stage.tweens.reduced.matches ? null : placesOf(stage, view);
+    stage.tweens.running.delete('morph');
     stage.views[stage.views.indexOf(view)] = made;
     share(stage);
     stage.gpu.prune(new Set(stage.views.flatMap(({ parts }) => parts.map(({ layout }) => layout))));
@@ -345,8 +345,10 @@ export class Actions {
     const picture = spot ? undefined : componentAt(stage.viewAt(x, y), x, y);
     const plain = how === 'replace';
     if (spot && axis !== undefined) this.turnAxis(spot.view, axis);
-    else if (picture !== undefined) this.toggleComponent(picture);
-    else if (spot && spot.view.opened && !spot.open) this.tour(spot.view, spot.panel.index);
+    else if (picture !== undefined) {
+      const { filter } = stage.options; // show only panels with this component, or all again
+      this.filter({ ...filter, components: flipped(filter?.components, picture) });
+    } else if (spot && spot.view.opened && !spot.open) this.tour(spot.view, spot.panel.index);
     else if (hit && plain && stage.callbacks.onPoint)
       this.hold(hit.row === stage.held ? -1 : hit.row, [x, y]);
     else if (hit) this.select([hit.row], how);
@@ -385,12 +387,6 @@ export class Actions {
     const along = axis ? 'vertical' : 'horizontal';
     this.say(`Component ${meta.components[next].number} on the ${along} axis`);
     this.after();
-  }
-
-  /** Show only panels with a component, or all panels again. @param {number} component */
-  toggleComponent(component) {
-    const { filter } = this.stage.options;
-    this.filter({ ...filter, components: flipped(filter?.components, component) });
   }
 
   /** Show a selection made here, and notify the host. */

@@ -120,7 +120,7 @@ export function listenToHand(stage, actions) {
       hit.setPointerCapture?.(event.pointerId);
       pointers.set(event.pointerId, [x, y]);
       actions.rest(null);
-      stage.tweens.stop('fly');
+      stage.tweens.running.delete('fly');
       hand.path = [];
       drag = null;
       if (pointers.size === 2) return;

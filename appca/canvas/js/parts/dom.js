@@ -59,7 +59,7 @@ export const iconButton = (name, word, run) =>
 export const range = (label, max, value, step = 1) =>
   element('input', '', { type: 'range', max, step, value, 'aria-label': label });
 
-/** Draw a tile; ink is dark on a light page and light on a dark one. @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {SheetMeta} sheet @param {boolean} dark */
+/** Draw a tile; ink is dark on a light page and light on a dark one. @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {Pick<SheetMeta, 'tile' | 'style'>} sheet @param {boolean} dark */
 export function paint(into, bytes, { tile: [h, w, channels], style }, dark) {
   [into.width, into.height] = [w, h];
   for (let i = 0; i < bytes.length; i += 4) {

@@ -205,7 +205,7 @@ function pictureOf({ pictures, rows, sheets, scene, palette, dark }, hit, side) 
   const { component, code, kind } = hit;
   const canvas = element('canvas', 'appca-hitpicture', { 'aria-hidden': 'true' });
   canvas.width = canvas.height = 2 * side;
-  if (component !== undefined && pictures.there) {
+  if (component !== undefined && pictures.sheet) {
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     pictures.draw(component, box(0, 0, 2 * side, 2 * side), context);
     return canvas;

@@ -138,8 +138,7 @@ export function buildMore(stage, actions, does) {
       const flip = () => filter({ classes: flipped(now.classes, code) });
       return toggle(word, Boolean(now.classes?.includes(code)), flip);
     });
-    const found = LEAST.findIndex((least) => least >= (now.least ?? 0));
-    const step = Math.max(0, found);
+    const step = LEAST.findIndex((least) => least >= (now.least ?? 0));
     const [sure, dense] = [100 * (now.certainty ?? 0), 4 * Math.log2(options.dense ?? 1)];
     const any = (/** @type {string | number} */ value) => (value ? `≥ ${value}` : 'any');
     const least = (/** @type {number} */ i) => filter({ least: LEAST[i] });

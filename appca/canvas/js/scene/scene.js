@@ -146,9 +146,8 @@ export function colouredBy(meta, name) {
 
 /** Colour rows by their scores on a component. @param {Scene} scene @param {number} component @returns {Colours} */
 export function rampOf({ components, scores, active, rows, meta }, component) {
-  let most = 1;
-  for (let at = 0; at < scores.length; at += 1)
-    if (components[at] === component) most = Math.max(most, Math.abs(scores[at]));
+  const own = scores.filter((_, at) => components[at] === component);
+  const most = own.reduce((largest, score) => Math.max(largest, Math.abs(score)), 1);
   const codes = new Uint8Array(rows).fill(255);
   for (let at = 0; at < scores.length; at += 1)
     if (components[at] === component)

@@ -82,7 +82,7 @@ function clipTo(context, { rect: { x, y, w, h } }) {
 /** Draw the components of a panel's axes, and its other components, below the panel. @param {Stage} stage @param {Placed} spot @param {number} pad */
 function drawFoot({ context, meta, pictures, theme }, { card, panel }, pad) {
   const high = header(card.h);
-  const side = pictures.there ? high - 2 : 0;
+  const side = pictures.sheet ? high - 2 : 0;
   const style = font(clamp(0.62 * high, 8, 12));
   const others = panel.components.filter((k) => !panel.axes.includes(k));
   const marks = [...panel.axes, ...others].map((k, i) => [k, ['→', '↑'][i] ?? '']);
@@ -123,7 +123,7 @@ export function drawAxes(stage) {
   panel.axes.forEach((component, up) => {
     const name = componentName(meta, component);
     const text = (up ? `↑ ${name}` : `${name} →`) + more;
-    const side = pictures.there ? 22 : 0;
+    const side = pictures.sheet ? 22 : 0;
     const wide = widthOf(context, text, bold.style) + side + 6;
     const left = up ? card.x + 12 : card.x + card.w - 14 - wide;
     const top = up ? card.y + 8 : bottom + 3;
@@ -140,10 +140,6 @@ export class Pictures {
   constructor(stage) {
     this.stage = stage;
     /** @type {ImageBitmap | null} */ this.sheet = null;
-  }
-
-  get there() {
-    return this.sheet !== null;
   }
 
   /** Fetch the sheet of the current scene. */
@@ -204,7 +200,7 @@ export function drawHeaders(stage) {
       const side = Math.min(at.w * 0.78, 150);
       const cx = at.x + at.w / 2;
       const style = font(clamp(at.w * 0.17, 10.5, 14), 600);
-      const said = pictures.there || meta.components[component].name;
+      const said = pictures.sheet || meta.components[component].name;
       const words = said ? Math.min(14, at.w * 0.17) + 4 : 0;
       const top = at.y + (at.h - side - words) / 2;
       pictures.draw(component, box(cx - side / 2, top, side, side));
@@ -267,7 +263,7 @@ function rulers(stage, { rect, cam, arrangement: { diagonal } }) {
   for (const { component, rect: world } of diagonal) {
     const { x, y, w: wide, h } = toPage(cam, rect, world);
     const text = componentName(meta, component);
-    const named = pictures.there ? 6 + widthOf(context, text, look.style) : 0;
+    const named = pictures.sheet ? 6 + widthOf(context, text, look.style) : 0;
     const left = middle(x - wide * 0.1, x + wide * 1.1, rect.x + LEFT, right) - (SMALL + named) / 2;
     const inside = left > rect.x + LEFT && left + SMALL + named < right - TOOLS;
     if (component > 0 && inside) {

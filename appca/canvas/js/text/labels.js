@@ -391,16 +391,15 @@ const FEW = 12; // maximum number of selected rows with rings, because a single 
 const MOST = 1500; // maximum number of rows with ghosts
 const AREA = 110; // px² of a panel per ghost, so that ghosts do not hide it
 
-/** @type {WeakMap<Stage, {key: number, rows: number[], scores?: Float32Array | null}>} */
-const chosen = new WeakMap();
+/** @typedef {{key: number, rows: number[], scores?: Float32Array | null}} Chosen */
+/** @type {WeakMap<Stage, Chosen>} */ const chosen = new WeakMap();
 
 /** Return the selected rows, or an even sample if there are many. @param {Stage} stage */
 function selectedOf(stage) {
   const { flagsChanged: key, selected, flags, count } = stage.rows;
   const cached = chosen.get(stage);
   if (cached?.key === key) return cached;
-  /** @type {{key: number, rows: number[], scores?: Float32Array | null}} */
-  const made = { key, rows: [] };
+  /** @type {Chosen} */ const made = { key, rows: [] };
   const step = Math.max(1, Math.ceil(selected / MOST));
   for (let row = 0, k = 0; row < count; row += 1)
     if (flags[row] & SELECTED && k++ % step === 0) made.rows.push(row);
