@@ -146,7 +146,7 @@ def _watch(job: str, why: Watched | None) -> None:
     st.session_state[KEYS.awaited] = ",".join([*named, newest][-MOST_NAMED:]) or None
 
 
-LIVE_SECONDS = 1.0  # a shorter fit runs in the page
+LIVE_SECONDS, ROUGH_SECONDS = 1.0, 0.6  # a shorter fit runs in the page; without a preview
 INSTANT_SECONDS = 0.25  # a shorter fit runs during a slider's drag
 MOST_RECENT = 12
 NEAR = 12  # maximum difference in K for showing another fit during a slider's drag
@@ -249,7 +249,7 @@ def rough() -> Shown | None:
     now, dataset = config(), current_dataset()
     is_new = _screen() is not None and st.session_state.get(KEYS.rough) != now.id
     st.session_state[KEYS.rough] = now.id
-    is_slow = dataset.n_rows > fit.ROWS and INSTANT_SECONDS < seconds(now) <= LIVE_SECONDS
+    is_slow = dataset.n_rows > fit.ROWS and ROUGH_SECONDS < seconds(now) <= LIVE_SECONDS
     is_known = now.id in {*recent(), *declined()} or services.runs().get(now.id) is not None
     if is_known or not (is_new and is_slow and is_quick(now) and on_ground(dataset, now)):
         return None

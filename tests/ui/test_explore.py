@@ -69,6 +69,7 @@ def test_a_size_follows_the_hand_and_a_late_message_does_not_bring_it_back(start
     drawn = Mock(wraps=canvas.scene_of)
     monkeypatch.setattr(canvas, "scene_of", drawn)
     monkeypatch.setattr(fits.fit, "ROWS", 1000)
+    monkeypatch.setattr(fits, "ROUGH_SECONDS", -1.0)
     healthy(slider(app, "k").set_value(14).run())
     shown = [call.args[1] for call in drawn.call_args_list]
     assert [(one.config.k, one.is_preview) for one in shown] == [(14, True), (14, False)]
