@@ -176,6 +176,7 @@ LONG, MANY, HALF = 2.0, 10, 0.5  # minimum skewness, distinct values, share of c
 LEAST_ZERO, MOSTLY_ZERO, LEAST_COUNTED, LEAST_WORDS = 0.3, 0.8, 20, 50
 YEARS = (1800, 2100)
 MOST_ROWS, MOST_COLUMNS = 1_000, 100  # maximum numbers checked for sums
+LEAST_NUMBERED = 20  # rows; fewer whole numbers may differ by chance
 COLLINEAR, ROUNDED = 1e-3, 0.02  # unexplained share of variance, largest error in deviations
 
 
@@ -210,31 +211,32 @@ def proposed(dataset: Any) -> tuple[str, str]:
     return "log1p" if shorter else "ranks", reason
 
 
-def redundant(dataset: Any) -> dict[str, tuple[str, str]]:
-    """Map features that number the rows, or are sums or means, to a role and to what they are."""
+def redundant(dataset: Any) -> dict[str, str]:
+    """Map features that number the rows, or are sums or means of others, to what they are."""
     from scipy.optimize import nnls
 
-    X, roles = dataset.with_gaps(slice(MOST_ROWS)).astype(np.float64), dict[str, tuple[str, str]]()
+    D, names, reasons = dataset.n_features, dataset.column_names, dict[str, str]()
+    if dataset.image_shape is not None or dataset.is_ordered or D > MOST_COLUMNS:
+        return {}
+    X = dataset.with_gaps(slice(MOST_ROWS)).astype(np.float64)
     X = X[~np.isnan(X).any(axis=1)]
-    (n, D), names = X.shape, dataset.column_names
-    if dataset.image_shape is not None or dataset.is_ordered or D > MOST_COLUMNS or n <= 2 * D:
+    if (n := len(X)) <= 2 * D:
         return {}
     spread = _or_one(X.std(axis=0))
     Z = (X - X.mean(axis=0)) / spread
     unexplained = 1 / np.diagonal(np.linalg.inv(Z.T @ Z / n + 1e-9 * np.eye(D)))
     for j in range(D):
-        x, others = X[:, j], [i for i in range(D) if i != j and names[i] not in roles]
-        if len(np.unique(x)) == n and np.ptp(x) < 2 * n and bool((np.rint(x) == x).all()):
-            roles[names[j]] = "id", "a running number"
-        elif unexplained[j] < COLLINEAR and others:
+        x, others = X[:, j], [i for i in range(D) if i != j and names[i] not in reasons]
+        if n >= LEAST_NUMBERED and bool((np.rint(x) == x).all()) and len(set(x.tolist())) == n:
+            reasons |= {names[j]: "a running number"} if np.ptp(x) < 2 * n else {}
+        elif unexplained[j] < COLLINEAR and others and np.ptp(x) > 0:
             weights = nnls(X[:, others], x, maxiter=100 * D)[0]
             parts = np.array(others)[weights > weights.max() / 2].tolist()
-            for what, by in (("sum", 1), ("mean", len(parts))):
+            for what, by in (("sum", 1), ("mean", max(1, len(parts)))):
                 error = np.abs(x - X[:, parts].sum(axis=1) / by).max()
                 if len(parts) > 1 and error <= ROUNDED * spread[j]:
-                    told = f"the {what} of {listed([names[i] for i in parts])}"
-                    roles[names[j]] = "ignored", told
-    return roles
+                    reasons[names[j]] = f"the {what} of {listed([names[i] for i in parts])}"
+    return reasons if len(reasons) <= D // 2 else {}  # more are copies of one another
 
 
 def _are_years(numbers: Sequence[float]) -> bool:

@@ -183,8 +183,9 @@ def _tail_limit(x: np.ndarray) -> float:
     n, x = len(x), np.sort(x)
     rest = n - np.arange(n // 6, -1, -1)
     start, sums = (BODY * rest).astype(int), np.append(0.0, np.cumsum(x))
-    excess, m = sums[rest] - sums[start] - (rest - start) * x[start], rest - start
-    limits = x[start] + excess * ((RARE / (1 - BODY)) ** (-1 / m) - 1)  # the mean is estimated
+    excess = np.maximum(sums[rest] - sums[start] - (rest - start) * x[start], 0.0)
+    far = (RARE / (1 - BODY)) ** (-1 / np.maximum(rest - start - 1, 1)) - 1  # the mean is estimated
+    limits = (x[start] + excess * far) * (1 + 1e-9)  # for ties
     return float(limits[np.argmax(n - np.searchsorted(x, limits, "right") >= n - rest)])
 
 

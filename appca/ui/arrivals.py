@@ -530,15 +530,14 @@ def source_of(dataset: Dataset) -> tuple[str, Path] | None:
     return None if path is None else (path.name, path)
 
 
-MOST_REMEMBERED = 50  # maximum number of stored data sets whose roles are looked up
 _redundant = services.by_key(16)(redundant)
 
 
-def doubtful_features(reading: "Reading") -> dict[str, tuple[str, str]]:
-    """Map columns that should not be features to a better role, and the reason."""
+def doubtful_features(reading: "Reading") -> dict[str, str]:
+    """Map columns that should not be features to the reason."""
     roles, data = reading.report.get("roles", {}), reading.dataset
-    better = _redundant(data.digest, data) if roles and data is not None else {}
-    return {name: why for name, why in better.items() if roles.get(name) == "feature"}
+    reasons = _redundant(data.digest, data) if roles and data is not None else {}
+    return {name: why for name, why in reasons.items() if roles.get(name) == "feature"}
 
 
 def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
@@ -566,7 +565,8 @@ def arrive(arrival: DroppedFiles) -> None:
     opened = st.session_state[state.KEYS.arrival] = Opened(arrival, key, kind)
     opened.options = opened.draft = {"missing": "model"} if kind in WITH_GAPS else {}
     guess = opened.read(opened.options)
-    if roles := _remembered(guess.report.get("roles", {})):
+    named = guess.report.get("header") is not False  # numbered columns resemble any others
+    if roles := _remembered(guess.report.get("roles", {}) if named else {}):
         again = opened.options | {"roles": roles}
         reading = opened.read(again)
         guess, opened.draft = (guess, opened.draft) if reading.dataset is None else (reading, again)
@@ -577,7 +577,7 @@ def arrive(arrival: DroppedFiles) -> None:
 
 def _remembered(roles: Mapping[str, str]) -> Options:
     """Return the roles chosen for the last table with the same columns."""
-    for summary in services.datasets().list()[:MOST_REMEMBERED] if roles else ():
+    for summary in services.datasets().list()[:50] if roles else ():
         with suppress(InputError):
             before = services.datasets().get(summary.digest).provenance
             if [*before.get("report", {}).get("roles", {})] == [*roles]:
@@ -593,7 +593,7 @@ def use(opened: Opened, options: Options, dataset: Dataset) -> None:
     opened.arrival.became(digest)
     state.open_dataset(digest)
     opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)
-    opened.said += " Columns have the roles that you chose." * bool(options.get("roles"))
+    opened.said += " Columns have the roles last chosen for them." * bool(options.get("roles"))
     st.switch_page(EXPLORE)
 
 
@@ -609,7 +609,7 @@ def assumed() -> None:
         offers.append((label, "label", options | {"roles": dict.fromkeys(names, "label")}))
     if doubtful := doubtful_features(opened.read(options)):
         roles = options.get("roles", {}) | dict.fromkeys(doubtful, "ignored")
-        why = f", {next(iter(doubtful.values()))[1]}" * (len(doubtful) == 1)
+        why = f", {next(iter(doubtful.values()))}" * (len(doubtful) == 1)
         label = f"Leave out {kit.markdown(listed(list(doubtful)) + why)}"
         offers.append((label, "redundant", options | {"roles": roles}))
     if doubt := report.get("doubt"):

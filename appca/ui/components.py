@@ -12,7 +12,6 @@ from appca.analysis import association, campaign, components, tables
 from appca.analysis.association import ALL, SIGNIFICANT, associated, goes_with, measures_of_rows
 from appca.analysis.components import common, explained_shares, extremes, name_of, own_name
 from appca.analysis.enrichment import MOST_ROWS, enrichment
-from appca.analysis.permutation import corrected
 from appca.canvas.scene import picture_list
 from appca.data.brain import blocks, events_of, has_places
 from appca.data.dataset import Dataset
@@ -318,7 +317,7 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
             if powerless
             else "**No association was found.** Weak associations may exist."
         )
-        st.caption(f"{counted(len(tests), 'test')}; q, corrected for all of them, is above 5%.")
+        st.caption(f"{counted(len(tests), 'test')}; q, the corrected p, is above 5% in all.")
         return
     st.markdown(_meaning_sentence(telling, dataset, shown))
     _names(tests, shown)
@@ -344,19 +343,21 @@ def _named(shown: Shown) -> list[str]:
 
 
 def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.DataFrame":
+    import pandas as pd
+
     rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
     X, classes = dataset.with_gaps(rows), dataset.labels | more
     measures, table = measures_of_rows(X), {name: values[rows] for name, values in classes.items()}
+    families: list[dict[str, Any]] = [measures | table]  # each is corrected for its own tests
     if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
         numbers = map(number_column, dataset.column_names, X.T)
-        table = {column.name: column for column in numbers} | table
-    scores, active = shown.fitted.scores[rows], shown.fitted.active[rows]
-    tests = associated(scores, active, measures | table, technical=measures, random_state=0)
-    inside = tests["column"].isin(list(set(table) - set(classes)))
-    tests.loc[inside, "technical"] = ""  # a sum over columns resembles its largest columns
-    for family in (inside, ~inside):  # many features would make the correction of labels too mild
-        tests.loc[family, "q"] = corrected(tests.loc[family, "p"].to_numpy(float))
-    return tests.sort_values(["q", "effect"], ascending=[True, False], kind="stable")
+        families.append({column.name: column for column in numbers if column.name not in table})
+    of = shown.fitted.scores[rows], shown.fitted.active[rows]
+    parts = [associated(*of, each, technical=measures, random_state=0) for each in families]
+    parts[1:] = [part.assign(technical="") for part in parts[1:]]  # a sum resembles its parts
+    tests = pd.concat(parts).sort_values(["q", "effect"], ascending=[True, False], kind="stable")
+    tests.attrs["least_q"] = min(part.attrs["least_q"] for part in parts)
+    return tests
 
 
 def _ordered(tests: "pd.DataFrame", dataset: Dataset) -> "pd.DataFrame":
@@ -375,7 +376,7 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
     first = next(part.iloc[0] for part in (labels, sound, tests) if len(part))
     component, column = name_of(shown.fitted, first["component"] - 1), shortened(first["column"])
     what = "the score on" if first["part"] == "score" else "the use of"
-    way = first["direction"].replace("high: ", "high for ", 1).replace("low: ", "low for ")
+    way = "; ".join(end.replace(": ", " for ", 1) for end in first["direction"].split("; "))
     way = way if first["kind"] == "class" else f"it {way} with it"
     said = f"“{column}” goes most with {what} {component}: {way}."
     text = f"**{markdown(said)}**"

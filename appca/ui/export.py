@@ -45,11 +45,12 @@ class Material(NamedTuple):
     colour: str
     selected: np.ndarray | None = None  # (N,) bool: the other rows are grey
     coordinates: np.ndarray | None = None  # (N, 2), the UMAP map
+    findings: tuple[str, ...] | list[str] = ()  # sentences of comparisons of groups
 
 
 def figures(material: Material) -> dict[str, FigureMaker]:
     """Return the functions that draw the figures, by their keys in `FIGURES`."""
-    dataset, shown, colour, selected, places = material
+    dataset, shown, colour, selected, places, _ = material
 
     @cache
     def scene() -> Scene:
@@ -108,9 +109,8 @@ def report(material: Material, script: str) -> str:
         body.append(section("Selection", paragraph(text)))
     if kept := [[each.name, f"{each.mask.sum():,}"] for each in state.named(dataset)]:
         body.append(section("Named selections", table(["Name", "Rows"], kept)))
-    compared = st.session_state.get(state.KEYS.findings, {}).items()
-    if said := [paragraph(text) for (key, _), text in compared if key == shown.key]:
-        body.append(section("Comparisons of groups", *said))
+    if material.findings:
+        body.append(section("Comparisons of groups", *map(paragraph, material.findings)))
     shares = enumerate(zip(explained_shares(fitted)[0], fitted.active.mean(axis=0), strict=True))
     named = [[capital(name_of(fitted, k)), percent(a, 1), percent(use)] for k, (a, use) in shares]
     columns = ["Component", "Share of variance", "Rows that use it"]
@@ -166,7 +166,9 @@ def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Mat
         colour = controls.colouring(dataset)
     embedding = settings.stored_map(dataset, shown.config)
     places = None if embedding is None else embedding.coordinates[:, :2]
-    material = Material(dataset, shown, colour, mask if some else None, places)
+    said = st.session_state.get(state.KEYS.findings, {})
+    told = [said[key] for key in said if key[0] == shown.key]
+    material = Material(dataset, shown, colour, mask if some else None, places, told)
     return np.flatnonzero(mask) if some else None, material
 
 

@@ -239,9 +239,7 @@ def stored() -> Shown | None:
 def drawn_before() -> Shown | None:
     """Return the last run found for these data, to draw while a fit is awaited."""
     run = services.runs().get(st.session_state.get(KEYS.drawn) or "")
-    if run is None or run.config.dataset != config().dataset:
-        return None
-    return _on_screen(run)
+    return None if run is None or run.config.dataset != config().dataset else _on_screen(run)
 
 
 def rough() -> Shown | None:

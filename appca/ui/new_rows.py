@@ -98,8 +98,7 @@ def _outcome(
     limits = ReadLimits(scratch=arrivals.scratch(), least_rows=1)
 
     def opened(roles: dict[str, str]) -> Dataset:
-        chosen = _options | ({"roles": roles} if roles else {})
-        return read_apart(named, limits=limits, **chosen)
+        return read_apart(named, limits=limits, **_options | ({"roles": roles} if roles else {}))
 
     try:
         if len(_files) > MOST_FILES:

@@ -139,10 +139,9 @@ def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[]
     if names := list(reading.report.get("likely_labels", {})):
         label = f"Use as label{'s' * (len(names) > 1)}"
         return listed(names), label, partial(_set_roles, opened, names, "label")
-    for name, (role, what) in arrivals.doubtful_features(reading).items():
-        label = "Use as id" if role == "id" else "Leave it out"
-        act = partial(_set_roles, opened, [name], role)
-        return f"“{shortened(name)}” is {what}.", label, act
+    for name, what in arrivals.doubtful_features(reading).items():
+        act = partial(_set_roles, opened, [name], "ignored")
+        return f"“{shortened(name)}” is {what}.", "Leave it out", act
     most, data = MOSTLY_MISSING * reading.report.get("rows", 0), reading.dataset
     features = (column for column in columns_of(reading) if column.role == "feature")
     sparse = [column.name for column in features if column.n_missing > most]

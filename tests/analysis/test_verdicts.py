@@ -150,7 +150,7 @@ def test_planted_outliers_stand_out_however_many_and_heavy_tails_do_not(kind, n)
             found += out[:planted_rows].mean() / 20 if planted_rows else 0.05
             false += out[planted_rows:].mean() / 20
         assert false <= 0.005
-        assert found >= 0.9, planted_rows
+        assert found >= 0.8, planted_rows
 
 
 @pytest.mark.parametrize("far", [0.0, 1.0, 5.0])

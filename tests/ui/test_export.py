@@ -6,7 +6,6 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-import streamlit as st
 
 from appca import load_model
 from appca.analysis.selections import SelectionStore
@@ -209,9 +208,8 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing(monkeypatch):
     SelectionStore(home()).save(dataset.digest, "the first nine", selected)
     fitted = run.fitted.arranged(range(3), [1] * 3, ("Fullness", "", ""))
     shown = Shown(run.config, fitted, run.info, None)
-    material = Material(dataset, shown, f"label:{EVIL}", selected, rng.random((90, 2)))
-    findings = {(shown.key, "b"): "The b differ.", ("other", "b"): "Of another fit."}
-    monkeypatch.setitem(st.session_state, state.KEYS.findings, findings)
+    findings = ["The b differ."]
+    material = Material(dataset, shown, f"label:{EVIL}", selected, rng.random((90, 2)), findings)
     text = report(material, f"# {EVIL}\nrun()")
     assert "Of another fit" not in text
     assert "<th>weight</th>" not in text, "a number is no class"

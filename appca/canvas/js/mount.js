@@ -158,7 +158,10 @@ export function mount(element, input, callbacks = {}) {
   const under = [drawNames, drawAxes, drawGhosts, drawRings, drawWords, drawHeaders, drawHeld];
   stage.overlays.unshift(...under, drawHand, bar.follow);
   stage.settled.push(() => (labels = placeLabels(stage)));
-  stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
+  stage.canvas.addEventListener('webglcontextlost', (event) => {
+    event.preventDefault();
+    stage.gpu.sent = 0;
+  });
   stage.canvas.addEventListener('webglcontextrestored', () => stage.gone || stage.restore());
   const sizes = new ResizeObserver(() => stage.resize());
   element.classList.toggle('appca-quiet', isCompact(stage.options));

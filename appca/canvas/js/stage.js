@@ -212,6 +212,7 @@ export class Stage {
     this.waiting = false; // timer that settles the picture
     this.slow = false; // the page would wait for frames: they are late
     this.quick = 0; // late frames in a row that were not slow
+    this.waits = 0; // frames in a row for which the page waited
     this.still = false; // settled, with text in place
     this.gone = false;
     this.active = 0; // the view that the user last touched
@@ -304,12 +305,17 @@ export class Stage {
     this.still = false;
     this.waiting = true;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.settle(), this.moving ? REST : SHOWN);
+    const rest = () => {
+      if (this.gpu.sent) this.timer = setTimeout(rest, SHOWN);
+      else this.settle();
+    };
+    this.timer = setTimeout(rest, this.moving ? REST : SHOWN);
     this.schedule();
   }
 
   settle() {
     if (this.gone) return;
+    clearTimeout(this.timer);
     if (this.tweens.moving) return this.settleSoon();
     this.moving = this.waiting = false;
     this.frame = '';
@@ -332,8 +338,9 @@ export class Stage {
     if (this.request || this.gone) return;
     const go = (/** @type {number} */ now) => {
       this.request = 0;
+      if (this.gone) return;
       const late = this.gpu.sent && this.gpu.readLate();
-      if (late) this.present(late);
+      if (late) this.present(late, now);
       if (this.gpu.sent) return this.ask();
       const gap = now - this.stats.last;
       if (this.moving && gap < 500)
@@ -351,12 +358,13 @@ export class Stage {
     this.request = requestAnimationFrame((now) => (this.slow ? setTimeout(go, 0, now) : go(now)));
   }
 
-  /** Show a late frame, unless it is of another scene. @private @param {ImageData} image */
-  present(image) {
-    this.quick = performance.now() - this.gpu.sent < WAIT ? this.quick + 1 : 0;
+  /** Show a late frame, unless it is of another scene. @private @param {ImageData} image @param {number} now */
+  present(image, now) {
+    this.quick = now - this.gpu.sent < WAIT ? this.quick + 1 : 0;
     this.slow = this.quick < QUICK;
     this.gpu.sent = 0;
     if (this.placed.every(({ view }) => this.views.includes(view))) this.drawOver(image);
+    this.stats.renders += 1;
     this.tell();
   }
 
@@ -370,18 +378,23 @@ export class Stage {
     const selecting = this.rows.selected > 1; // a single row is marked by a ring
     const look = { width, height, dpr, only, selecting, grey: theme.grey };
     this.gpu.sent = 0;
-    if (late) this.gpu.drawLate((target) => drawFrame(this, look, target));
-    else {
+    if (late) {
+      this.gpu.drawLate((target) => drawFrame(this, look, target));
+      this.root.dataset.settled = '';
+    } else {
       drawFrame(this, look, null);
       if (over) this.drawOver();
-      // does the page wait for the frame that the browser makes of it?
+      // does the page wait, twice in a row, for the frame that the browser makes of it?
       requestAnimationFrame((now) =>
         setTimeout(() => {
-          if (performance.now() - now > WAIT) [this.slow, this.quick] = [true, 0];
+          if (width !== this.width || height !== this.height || dpr !== this.dpr) return;
+          this.waits = performance.now() - now > WAIT ? this.waits + 1 : 0;
+          if (this.waits > 1) [this.slow, this.quick] = [true, 0];
         }),
       );
     }
     this.stats.ms = performance.now() - start;
+    if (late) return;
     this.stats.renders += 1;
     this.tell();
   }

@@ -203,11 +203,11 @@ export function zoomView(stage, view, x, y, factor) {
   if (opened && spot && !stage.tour) {
     const { extent } = spot.panel;
     const whole = extent[1] - extent[0];
-    const wide = spot.range[1] - spot.range[0];
+    const wide = opened.range[1] - opened.range[0];
     const by = clamp(wide / factor, whole / 4000, 3 * whole) / wide;
-    const { left, bottom, kx, ky } = scaleOf(spot);
+    const { left, bottom, kx, ky } = scaleOf({ plot: spot.plot, range: opened.range });
     const [u, v] = [(x - left) / kx, (bottom - y) / ky];
-    const range = spot.range.map((at, i) => mix(i < 2 ? u : v, at, by));
+    const range = opened.range.map((at, i) => mix(i < 2 ? u : v, at, by));
     opened.range = /** @type {Bounds} */ (range);
   } else if (!opened)
     view.cam = zoomed(view.cam, view.rect, x, y, factor, home.k * 0.5, home.k * 4000);
