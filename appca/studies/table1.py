@@ -33,8 +33,8 @@ PRINTED: dict[str, tuple[float, ...]] = {
     "aFA Gibbs": (0.014, 0.019, 0.012, 0.019, 0.013, 0.021, 0.047, 0.056, 0.015, 0.019),
     "aFA EM": (0.011, 0.013, 0.011, 0.013, 0.012, 0.014, 0.034, 0.044, 0.012, 0.014),
 }
-# Ten times every other error of its column, and far from the absolute or squared errors measured
-# here (see `_squared`): .970 is probably a misprint of .097.
+# The paper prints .970, which is ten times every other error of its column and far from the errors
+# measured here (see `_squared`), so it is probably a misprint of .097.
 READ_AS = {("balanced", 20): {"isFA": 0.097}}
 
 
