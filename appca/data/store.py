@@ -25,6 +25,7 @@ class DatasetSummary(NamedTuple):
     n_rows: int
     source: str
     created: float  # seconds since 1970
+    whole: str  # its digest, or that of the data set its rows were taken from
 
 
 class DatasetStore:
@@ -147,8 +148,7 @@ class DatasetStore:
 
 def _state(path: Path) -> list[int]:
     """Return size and modification time of a file, or of all files in a folder."""
-    paths = [path, *(file for file in path.rglob("*") if file.is_file())]
-    stats = [each.stat() for each in paths]
+    stats = [each.stat() for each in (path, *filter(Path.is_file, path.rglob("*")))]
     return [sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats)]
 
 
@@ -201,5 +201,6 @@ def _title(folder: Path) -> str:
 @files.unless_changed("meta.json")
 def _summary(folder: Path) -> DatasetSummary:
     meta = _read_meta(folder)
-    source = str(meta["provenance"].get("source", ""))
-    return DatasetSummary(folder.name, meta["name"], meta["n_rows"], source, meta["created"])
+    facts, made = (meta["name"], meta["n_rows"]), meta["provenance"]
+    source, whole = str(made.get("source", "")), (made.get("left_out") or {}).get("of", folder.name)
+    return DatasetSummary(folder.name, *facts, source, meta["created"], whole)

@@ -3,8 +3,9 @@
 When a run is first shown, the Hungarian method matches its components to those of the fit on
 screen. A component with |cos| of at least `ROUGHLY` gets the number of its match, if at most K.
 The others get the free numbers in the order of explained variance. Signs and names belong to
-directions: a registry in the home, for each data set and model, applies them to every run with that
-direction. Directions never change. `numbered` reorders a run before it is shown or saved.
+directions: a registry in the home, for each data set (with the rows left out) and model, applies
+them to every run with that direction. Directions never change. `numbered` reorders a run before it
+is shown or saved.
 """
 
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import numpy as np
 
 from appca.analysis.components import ROUGHLY
 from appca.analysis.fitted import FittedModel, FittedRun
+from appca.data.store import DatasetStore
 from appca.runs.run import RunConfig
 from appca.runs.store import LABELS, NAME_LENGTH, Labels, Run, changeable, labels, put
 from appca.storage import lock
@@ -25,6 +27,7 @@ from appca.storage.identity import digest_of
 from appca.words import storing
 
 FILE = "numbers.json"  # file in a run's folder
+_NAMES = f"<U{NAME_LENGTH}"
 
 
 class Numbering(NamedTuple):
@@ -60,7 +63,7 @@ class _Registry(NamedTuple):
 
     def followed_by(self, numbers: np.ndarray, directions: np.ndarray) -> "_Registry":
         n = len(numbers)
-        new = (numbers, directions.astype(np.float32), np.zeros(n, bool), np.array([""] * n, str))
+        new = (numbers, directions.astype(np.float32), np.zeros(n, bool), np.zeros(n, _NAMES))
         return _Registry(*(np.concatenate(both) for both in zip(self, new, strict=True)))
 
 
@@ -104,13 +107,10 @@ class ComponentNumbers:
             put(run, Labels(names, signs))
         with storing(f"The names of fit {run.id}", self._folder), self._held(run.config):
             stored, registry = self._decided(run, None, Labels(names, signs))
-            turned = set(registry.numbers[registry.turned].tolist())
-            before = [
-                -sign if n in turned else sign
-                for n, sign in zip(stored.numbers, signs, strict=True)
-            ]
+            turned = np.isin(stored.numbers, registry.numbers[registry.turned])
+            before = np.where(turned, -1, 1) * signs
             places = tuple(row + 1 for row in rows)
-            _store(run, stored._replace(signs=tuple(before), places=places))
+            _store(run, stored._replace(signs=tuple(before.tolist()), places=places))
 
     def rename(self, run: Run, component: int, name: str) -> Numbering:
         """Name a component, counted from 0, in all runs that have it; an empty text unnames it.
@@ -135,9 +135,7 @@ class ComponentNumbers:
             if name is None:
                 registry.turned[place] ^= True
             else:
-                texts = registry.names.tolist()
-                texts[place] = name
-                registry = registry._replace(names=np.array(texts, dtype=str))
+                registry.names[place] = name
                 names = (*stored.names[:row], "", *stored.names[row + 1 :])
                 stored = stored._replace(names=names)
                 _store(run, stored)
@@ -163,14 +161,13 @@ class ComponentNumbers:
             registry = registry.followed_by(numbers, rows[lost] * signs)
         else:
             stored, registry = _matched(rows, run.fitted.explained_variance, registry, screen)
-            every, texts, kept = registry.numbers.tolist(), registry.names.tolist(), []
+            every, texts, kept = registry.numbers.tolist(), registry.names, []
             for number, name, sign in zip(stored.numbers, *(came or labels(run)), strict=True):
                 place = every.index(number)
                 texts[place] = texts[place] or ("" if run.config.imported is not None else name)
                 registry.turned[place] |= number not in old and sign == -1
                 kept.append(name if texts[place] != name else "")
             stored = stored._replace(names=tuple(kept))
-            registry = registry._replace(names=np.array(texts, dtype=str))
         with suppress(OSError):
             self._write(run.config, registry)
         with suppress(OSError):
@@ -185,12 +182,16 @@ class ComponentNumbers:
         if arrays is not None and set(_Registry._fields) <= set(arrays):
             registry = _Registry(*(arrays[name] for name in _Registry._fields))
             if registry.directions.shape == (len(registry.numbers), n_features):
-                return registry
+                return registry._replace(names=registry.names.astype(_NAMES))
         return _nothing(n_features)
 
     def _file(self, config: RunConfig) -> Path:
-        name = digest_of({"dataset": config.dataset, "model": config.model})
-        return self._folder / name / "registry.npz"
+        whole = or_none(lambda: DatasetStore(self._folder.parent).summary(config.dataset).whole)
+        own, common = (
+            self._folder / digest_of({"dataset": of, "model": config.model}) / "registry.npz"
+            for of in (config.dataset, whole or config.dataset)
+        )
+        return own if own.exists() else common
 
     @contextmanager
     def _held(self, config: RunConfig) -> Iterator[None]:

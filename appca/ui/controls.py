@@ -72,8 +72,8 @@ def chosen(dataset: Dataset, keys: Iterable[str], n_components: int = 0) -> str:
 
 
 def colour_key(digest: str) -> str:
-    """Return the session-state name of a data set's colouring."""
-    return f"colour-{digest[:8]}"
+    """Return the session-state name of a data set's colouring; rows left out do not count."""
+    return f"colour-{state.whole(digest)[:8]}"
 
 
 def colour_by(dataset: Dataset, key: str) -> None:

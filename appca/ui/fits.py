@@ -180,7 +180,7 @@ class Shown(NamedTuple):
 class Screen(NamedTuple):
     """The last drawn fit, to which the components of the next are matched."""
 
-    dataset: str
+    dataset: str  # see `state.whole`
     config: str
     key: str
     directions: np.ndarray  # (K, D)
@@ -383,7 +383,7 @@ def of_run(run: store.Run, before: np.ndarray | None = None) -> Shown:
 
 def _screen() -> Screen | None:
     last: Screen | None = st.session_state.get(KEYS.screen)
-    return last if last is not None and last.dataset == config().dataset else None
+    return last if last is not None and last.dataset == state.whole(config().dataset) else None
 
 
 def came(now: Shown) -> tuple[str, ...]:
@@ -407,14 +407,14 @@ def _put_on_screen(now: Shown) -> Shown:
     last = st.session_state.get(KEYS.screen)
     if last is None or last.key != now.key:
         rows, same = directions(now.fitted), last is not None and last.config == now.config.id
-        came = [""] * len(rows)
-        if last is not None and last.dataset == now.config.dataset:
+        came, whole = [""] * len(rows), state.whole(now.config.dataset)
+        if last is not None and last.dataset == whole:
             pairs = likeness(rows, last.directions)
             for k in range(len(rows)):
                 old = pairs[k][0] if k in pairs else -1
                 kept = last.came[k] if same and k < len(last.came) else ""
                 came[k] = "new" if old < 0 else f"was {old + 1}" if old != k else kept
-        new = Screen(now.config.dataset, now.config.id, now.key, rows, tuple(came))
+        new = Screen(whole, now.config.id, now.key, rows, tuple(came))
         st.session_state[KEYS.screen] = new
     return now
 

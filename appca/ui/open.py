@@ -127,10 +127,14 @@ def planned(home: Path, run_ids: Collection[str]) -> Deletion:
 
 def erase(home: Path, deletion: Deletion | None = None) -> None:
     """Delete fits and data with their results, or everything; InputError if some remain."""
-    marks = set[str]() if deletion is None else {*deletion.runs, *deletion.data}
-    marks |= {digest_of({"dataset": mark, "model": model}) for mark in marks for model in MODELS}
+    runs, data, _ = deletion or Deletion(frozenset(), frozenset(), ())
+    whole = {item.digest: item.whole for item in DatasetStore(home).list()}
+    named = {*data, *(whole.get(each, each) for each in data)}
+    named -= {whole[each] for each in whole.keys() - data}  # other rows keep the names
+    marks = {digest_of({"dataset": of, "model": model}) for of in named for model in MODELS}
+    marks |= runs | data
     with refusing("Not everything could be deleted", "check the permissions of the files"):
-        for run_id in deletion.runs if deletion else ():
+        for run_id in runs:
             RunStore(home).delete(run_id)
         for name in FOLDERS:
             for path in (home / name).glob("[!.]*"):

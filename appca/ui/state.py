@@ -248,6 +248,11 @@ def left_out(dataset: Dataset) -> dict[str, Any]:
     return noted if noted and (services.datasets().folder / noted["of"]).is_dir() else {}
 
 
+def whole(digest: str) -> str:
+    """Return the digest of the data set with the rows that were left out."""
+    return str(left_out(services.dataset(digest)).get("of", digest))
+
+
 def _move_to(digest: str) -> None:
     other = services.dataset(digest)  # raises before anything has changed
     _set(fitting_limits(config().to_be_fitted(dataset=digest), other))

@@ -19,7 +19,7 @@ from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers, directions
+from appca.runs.numbering import ComponentNumbers, directions, numbered
 from appca.runs.run import MODELS
 from appca.runs.store import RunStore
 from appca.storage.schema import fitted
@@ -290,6 +290,23 @@ def test_a_row_that_holds_the_variance_is_named_left_out_and_put_back(start):
     click(go(app, "explore"), "put_back")
     assert address(app)["data"] == first["data"]
     assert "60 rows × 6" in html(app)
+
+
+def test_matching_components_and_the_colouring_stay_when_rows_are_left_out(start):
+    rng, axes = np.random.default_rng(0), np.array([3] * 5 + [0, 1, 2, 4] * 14)
+    X = rng.normal(0, 0.1, (61, 6)) + np.eye(6)[axes] * rng.normal(0, 9, (61, 1))
+    X *= np.where(axes == 3, 5, np.where(axes == 4, 0.3, 1))[:, None]  # component 4 follows 3
+    app, numbers = opened(start, X), ComponentNumbers(home())
+    for k in range(4):
+        numbers.rename(run_of(app), k, f"name {k + 1}")
+        before = numbered(run_of(app).fitted, numbers.flip(run_of(app), k))
+    app = press_for(colour(app, "component:3"), "leave_out", 5, 61)
+    after = numbered(run_of(app).fitted, now := numbers.of_run(run_of(app)))
+    cosines = (directions(before) * directions(after)).sum(axis=1)
+    assert cosines.round(1).tolist() == [0.0, 1.0, 1.0, 1.0]
+    assert now.order[0] > 0, "a weak component takes the free number"
+    assert now.names == ("", "name 2", "name 3", "name 4")
+    assert Bar(app).shown["colour"] == "component:3"
 
 
 def test_the_selection_is_left_out_or_kept_alone_until_too_few_are_left(start):
