@@ -184,21 +184,20 @@ class GroupComparison(NamedTuple):
     """A comparison of a group with the other rows."""
 
     n_group: int
-    n_rest: int
     differences: list[GroupDifference]  # strongest first
     sampled: int | None  # number of rows sampled to compare features; None: all rows
     n_tests: int
 
 
-def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupComparison:
-    """Compare the rows in a group, mask (N,), with all other rows by labels, features and the fit.
+def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComparison:
+    """Compare the rows of a group with other rows by labels, features and the fit.
 
-    Pixels are not compared. Differences are ranked by effect, ties by Cohen's d. Raises InputError
-    if the group or the rest has fewer than two rows.
+    `sides` (N,) is a mask of the group, or 1 in the group, 0 in the rest and −1 in neither. Pixels
+    are not compared. Differences are ranked by effect, ties by Cohen's d. Raises InputError if the
+    group or the rest has fewer than two rows.
     """
-    group, rest = np.flatnonzero(mask), np.flatnonzero(~mask)
-    many = f"at least {LEAST}" if len(group) < LEAST else f"at most {len(mask) - LEAST:,}"
-    msg = f"Select {many} rows to compare with the others; got {len(group):,} of {len(mask):,}."
+    group, rest = np.flatnonzero(sides == 1), np.flatnonzero(sides == 0)
+    msg = f"A comparison needs {LEAST} rows on each side; got {len(group):,} and {len(rest):,}."
     refuse_if(min(len(group), len(rest)) < LEAST, msg)
     active = fitted.active
     measures = np.stack([column_of(dataset, fitted, key).values for key in MEASURES], axis=1)
@@ -227,15 +226,15 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     if dataset.image_shape is None:
         most = max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
         rng = np.random.default_rng(0)  # fixed seed: repeated comparisons use the same sample
-        sides = [np.sort(rng.permutation(rows)[:most]) for rows in (group, rest)]
-        n = sum(map(len, sides))
-        sampled = n if n < dataset.n_rows else None
+        drawn = [np.sort(rng.permutation(rows)[:most]) for rows in (group, rest)]
+        n = sum(map(len, drawn))
+        sampled = n if n < len(group) + len(rest) else None
         step = max(1, _BLOCK_VALUES // n)
         for start in range(0, dataset.n_features, step):
             part = slice(start, start + step)
-            x, y = (dataset.X[rows, part].astype(np.float64) for rows in sides)
+            x, y = (dataset.X[rows, part].astype(np.float64) for rows in drawn)
             if dataset.missing is not None:
-                gaps = [dataset.missing[rows, part] for rows in sides]
+                gaps = [dataset.missing[rows, part] for rows in drawn]
                 x[gaps[0]], y[gaps[1]] = np.nan, np.nan
             measured += differences("feature", dataset.column_names[part], x, y)
     q = corrected(np.array([difference.p for difference in measured]))
@@ -243,7 +242,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     told = [d._replace(corrected=float(q[i])) for i, d in enumerate(measured)]
     told = [difference for difference in told if difference.kind not in chosen_by]
     told.sort(key=lambda x: (-abs(x.effect), -abs(np.nan_to_num(x.d or 0.0)), x.name))
-    return GroupComparison(len(group), len(rest), told, sampled, len(measured))
+    return GroupComparison(len(group), told, sampled, len(measured))
 
 
 def differences(
@@ -295,25 +294,25 @@ def differences(
 NAMED, MOST_SHOWN = 3, 10  # maximum number of differences in the sentence and in its chart
 
 
-def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
+def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the rest") -> str:
     """Return a sentence with the strongest differences of the group, by kind."""
     strongest: dict[str, GroupDifference] = {}  # by kind
-    for difference in [each for each in comparison.differences if each.matters][:MOST_SHOWN]:
+    for difference in [each for each in of.differences if each.matters][:MOST_SHOWN]:
         strongest.setdefault(difference.kind, difference)
     if not strongest:
         return (
-            f"{group} and the other {comparison.n_rest:,} do not differ: in "
-            f"{comparison.n_tests:,} tests, no effect is both significant and large enough."
+            f"{group} and {rest} do not differ: in {of.n_tests:,} tests, no effect is both "
+            "significant and large enough."
         )
     phrases = []
     for difference in islice(strongest.values(), NAMED):
         sides = difference.group, difference.rest
         if difference.is_share:
-            how = "{} of them, {} of the rest".format(*map(percent, sides))
+            how = "{} of them, {} of the others".format(*map(percent, sides))
         else:
             way = "higher" if difference.effect > 0 else "lower"
-            how = "{}: {} on average, the rest {}".format(way, *map(number, sides))
+            how = "{}: {} on average, the others {}".format(way, *map(number, sides))
             how += ", among its users" * (difference.kind == "score")
         phrases.append(f"{shortened(difference.name)} ({how})")
     listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if phrases[1:] else phrases)
-    return f"{group} differ{'s' if comparison.n_group == 1 else ''} from the rest most in {listed}."
+    return f"{group} differ{'s' if of.n_group == 1 else ''} from {rest} most in {listed}."

@@ -26,7 +26,7 @@ def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
     texts = [[plain(d.name), *sides(d), minus(f"{d.effect:+.2f}")] for d in differences]
     effects = [difference.effect for difference in differences]
     colours = [MORE if effect > 0 else LESS for effect in effects]
-    hover = "%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}<br>effect "
+    hover = "%{customdata[0]}<br>group %{customdata[1]}, others %{customdata[2]}<br>effect "
     trace: dict[str, Any] = {"type": "bar", "orientation": "h", "x": effects, "y": list(range(n))}
     trace |= {"marker": {"color": colours}, "customdata": texts}
     trace["hovertemplate"] = hover + "%{customdata[3]}<extra></extra>"

@@ -23,7 +23,7 @@ from appca.ui.services import by_key, kept
 from appca.words import counted, listed, minus, number, percent, shortened
 
 PANELS = 20
-SELECTION = "selection"
+REST = "rest"
 KINDS = {"feature": "column", "score": "score", "use": "use of a component"}
 KINDS |= {"subspace": "subspace", "class": "label", "measure": "fit"}
 
@@ -37,18 +37,19 @@ def differences_tab(dataset: Dataset, shown: Shown) -> None:
 
 def _differences(dataset: Dataset, shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        whose, mask, key = _rows(dataset, shown)
+        (whose, mask, of), (whom, others, against) = _rows(dataset, shown)
         controls.tools(dataset, shown)
     st.caption(f"{state.get(dataset).sum():,} of {counted(dataset.n_rows, 'row')} selected")
-    name = f"apart-{shown.key}-{dataset.digest[:8]}-{key}"
-    comparison = kit.tried(name, lambda: compare(dataset, shown.fitted, mask), st.info)
+    sides = np.where(mask, 1, np.where(others, 0, -1))
+    key = f"{shown.key}-{dataset.digest[:8]}-{of}-{against}"
+    comparison = kit.tried(f"apart-{key}", lambda: compare(dataset, shown.fitted, sides), st.info)
     if comparison is None:
         return
-    chosen_by = key.partition(" = ")[0]  # depends on the kind of choice
-    told = [d for d in comparison.differences if d.name.partition(" = ")[0] != chosen_by]
+    chosen_by = {each.partition(" = ")[0] for each in (of, against)}
+    told = [d for d in comparison.differences if d.name.partition(" = ")[0] not in chosen_by]
     comparison = comparison._replace(differences=told)
     said = st.session_state.setdefault(state.KEYS.findings, {})
-    said[shown.key, key] = sentence(comparison, whose)  # the report includes it
+    said[shown.key, key] = sentence(comparison, whose, whom)  # the report includes it
     st.markdown(f"**{markdown(said[shown.key, key])}**")
     with st.container(key="beside"):
         left, right = st.columns([3, 2], gap="large")
@@ -57,7 +58,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
             chart(differences.bars(strongest or told[:MOST_SHOWN]), "group_bars")
         with right:
             if dataset.image_shape is not None or dataset.is_ordered:
-                _group_means(dataset, mask, key)
+                _group_means(dataset, [mask, others], key)
     with st.expander(f"All {len(told):,} comparisons"):
         _comparison_table(comparison)
         some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
@@ -68,27 +69,27 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         )
 
 
-def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
-    """Draw a menu of rows; return the name, mask and key of the chosen rows."""
-    selected = state.get(dataset)
+def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
+    """Draw menus of rows; return name, mask and key of the chosen rows and of the others."""
+    token, every = state.token(dataset), np.arange(dataset.n_rows)
     offered = kept(f"offered-{shown.key}", lambda: _offered(dataset, shown))
-    labels = {SELECTION: ("Selection", int(selected.sum()))} if selected.any() else {}
-    labels |= {key: (label, len(rows)) for key, (label, rows) in offered.items()}
-    chosen = st.selectbox(
-        "Rows to compare with the rest",
-        list(labels),
-        format_func=lambda key: f"{labels[key][0]} · {labels[key][1]:,}",
-        key=f"group_rows-{shown.config.id}-{state.token(dataset)}",
-        width=230,
-        persist_state="session",
-    )
-    if chosen == SELECTION:
-        name = f"The {counted(int(selected.sum()), 'selected row')}"
-        return name, selected, str(state.token(dataset))
-    label, rows = offered[chosen]
-    mask = np.isin(np.arange(dataset.n_rows), rows)
-    press("Select these rows", "group_select", state.put, dataset, mask)
-    return f"The {counted(len(rows), 'row')} of {label}", mask, chosen
+    if token is not None:
+        offered = {token: ("the selection", np.flatnonzero(state.get(dataset)))} | offered
+    key, look = f"{shown.config.id}-{token}", dict[str, Any](width=230, persist_state="session")
+    look["format_func"] = lambda key: f"{offered[key][0]} · {len(offered[key][1]):,}"
+    of = st.selectbox("Rows to compare", [*offered], key=f"group_rows-{key}", **look)
+    label, rows = offered[of]
+    mask, whose = np.isin(every, rows), f"The {counted(len(rows), 'row')} of {label}"
+    offered = {REST: ("all other rows", every[~mask])} | offered
+    kinds = [kind for kind in offered if kind != of]
+    against = st.selectbox("with", kinds, key=f"group_against-{of}-{key}", **look)
+    label, rows = offered[against]
+    others = np.isin(every, rows) & ~mask
+    n = counted(int(others.sum()), "row" if others.sum() == len(rows) else "other row")
+    if of != token:
+        press("Select these rows", "group_select", state.put, dataset, mask)
+    rest = "the rest" if against == REST else f"the {n} of {label}"
+    return [(whose, mask, of), (rest, others, against)]
 
 
 def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]]:
@@ -104,20 +105,20 @@ def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]
     return choices
 
 
-def _group_means(dataset: Dataset, mask: np.ndarray, key: str) -> None:
+def _group_means(dataset: Dataset, sides: list[np.ndarray], key: str) -> None:
     group, rest = kept(
-        f"means-{dataset.digest}-{key}",
-        lambda: [dataset.X[side].mean(axis=0, dtype=np.float64) for side in (mask, ~mask)],
+        f"means-{key}",
+        lambda: [dataset.X[side].mean(axis=0, dtype=np.float64) for side in sides],
     )
     shape = dataset.image_shape
     if shape is None:
-        st.caption("The mean of these rows, and of the rest")
-        st.html(rows.opposed(dataset, {"these rows": group, "the rest": rest}))
+        st.caption("The mean of these rows, and of the others")
+        st.html(rows.opposed(dataset, {"these rows": group, "the others": rest}))
         return
     limit = float(np.abs(pixels_of(group - rest, shape)).max())
     difference = component_image(group - rest, shape, limit, dark=is_dark())
-    sides = on_page(dataset, dataset.as_images(np.stack([group, rest])))
-    drawn = {"these rows": sides[0], "the rest": sides[1], "difference": difference}
+    means = on_page(dataset, dataset.as_images(np.stack([group, rest])))
+    drawn = {"these rows": means[0], "the others": means[1], "difference": difference}
     figures = [figure(picture, name, f"mean image: {name}") for name, picture in drawn.items()]
     st.html(tag("div", "".join(figures), "ca-means"))
     st.caption(f"Mean images. Full red is {number(limit)} more, full blue as much less.")
@@ -126,7 +127,7 @@ def _group_means(dataset: Dataset, mask: np.ndarray, key: str) -> None:
 def _comparison_table(comparison: GroupComparison) -> None:
     import pandas as pd
 
-    names = ["what", "kind", "these", "rest", "effect", "strength", "p, corrected"]
+    names = ["what", "kind", "these", "others", "effect", "strength", "p, corrected"]
     lines = [
         [d.name, KINDS[d.kind], *differences.sides(d), d.effect, d.strength, f"{d.corrected:.2g}"]
         for d in comparison.differences

@@ -87,10 +87,10 @@ def test_the_sentence_names_what_the_chart_shows():
     numbers = {"group": 2.0, "rest": 1.0, "d": 1.0, "p": 0.0, "corrected": 0.0}
     columns = [GroupDifference("feature", f"f{j}", effect=0.9, **numbers) for j in range(10)]
     last = GroupDifference("measure", "residual", effect=0.8, **numbers)
-    text = sentence(GroupComparison(9, 9, [*columns, last], None, 11))
+    text = sentence(GroupComparison(9, [*columns, last], None, 11))
     assert "f0" in text
     assert "residual" not in text
-    assert "residual" in sentence(GroupComparison(9, 9, [*columns[:9], last], None, 10))
+    assert "residual" in sentence(GroupComparison(9, [*columns[:9], last], None, 10))
 
 
 def test_all_tests_are_corrected_together_and_chance_is_found_as_rarely_as_it_should_be(seed):
@@ -150,9 +150,10 @@ def test_shares_means_and_missing_numbers_are_those_of_the_rows(seed):
     there = np.isfinite(weight)
     expected = stats.mannwhitneyu(weight[mask & there], weight[~mask & there], method="asymptotic")
     assert found["weight"].p == pytest.approx(expected.pvalue)
+    sides, both = np.where(there, mask, -1), fitted.with_rows(fitted.take(there))
+    assert compare(dataset, fitted, sides) == compare(dataset.take(there), both, mask[there])
     for selected in (1, 299):
-        wanted = "at least 2" if selected == 1 else "at most 298"
-        with pytest.raises(InputError, match=f"Select {wanted} rows .* got {selected} of 300"):
+        with pytest.raises(InputError, match=f"2 rows .* got {selected} and {300 - selected}"):
             compare(dataset, fitted, np.arange(300) < selected)
 
 

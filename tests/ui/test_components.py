@@ -181,8 +181,10 @@ def test_differences_open_with_a_panel_a_class_or_the_selection(start):
     assert "The 178 rows of digit 0 differ from the rest" in told(healthy(app))
     assert not any(name.startswith("digit") for name in app.dataframe[0].value["what"])
     assert html(app).count("mean image: ") == 3
+    healthy(app.selectbox[1].set_value("digit = 8").run())
+    assert "The 178 rows of digit 0 differ from the 174 rows of digit 8 most in" in told(app)
     app.button(key="group_select").click().run()
-    assert "The 178 selected rows differ from the rest most in digit = 0" in told(healthy(app))
+    assert "rows of the selection differ from the rest most in digit = 0" in told(healthy(app))
     assert "sel" in address(app)
 
 
