@@ -17,12 +17,8 @@ MOST_FEATURES = 1000  # maximum number of features in a list
 MOST_RANKED = 5_000  # maximum number of rows for ranking neighbours in panels on a page
 CHANNELS = ("red", "green", "blue")
 OF_CLASSES = {"is": "is one of", "is not": "is none of"}
-OF_NUMBERS = {
-    "above": "is above",
-    "below": "is below",
-    "highest": "is among the highest, %",
-    "lowest": "is among the lowest, %",
-}
+OF_NUMBERS = {"above": "is above", "below": "is below"}
+OF_NUMBERS |= {"highest": "is among the highest, %", "lowest": "is among the lowest, %"}
 
 
 class RowValues(NamedTuple):
@@ -120,8 +116,7 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
     For classes, `relation` is a key of `OF_CLASSES` and `value` contains class names. For numbers,
     it is a key of `OF_NUMBERS`; "highest" 5 means above the 95% quantile. Else raises InputError.
     """
-    rules = OF_NUMBERS if column.names is None else OF_CLASSES
-    kind = "numbers" if column.names is None else "classes"
+    kind, rules = ("numbers", OF_NUMBERS) if column.names is None else ("classes", OF_CLASSES)
     msg = f"“{column.name}” has {kind}, so a rule is one of {', '.join(rules)}; got {relation}."
     refuse_if(relation not in rules, msg)
     if column.names is not None:
@@ -187,14 +182,15 @@ class GroupComparison(NamedTuple):
     differences: list[GroupDifference]  # strongest first
     sampled: int | None  # number of rows sampled to compare features; None: all rows
     n_tests: int
+    classes: list[str]  # of which the group is all rows
 
 
 def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComparison:
     """Compare the rows of a group with other rows by labels, features and the fit.
 
     `sides` (N,) is a mask of the group, or 1 in the group, 0 in the rest and −1 in neither. Pixels
-    are not compared. Differences are ranked by effect, ties by Cohen's d. Raises InputError if the
-    group or the rest has fewer than two rows.
+    are not compared, nor labels that define a side. Differences are ranked by effect, ties by
+    Cohen's d. Raises InputError if the group or the rest has fewer than two rows.
     """
     group, rest = np.flatnonzero(sides == 1), np.flatnonzero(sides == 0)
     msg = f"A comparison needs {LEAST} rows on each side; got {len(group):,} and {len(rest):,}."
@@ -209,6 +205,7 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
         ("score", [f"score on {name}" for name in names], scores, users),
         ("use", [f"use of {name}" for name in names], active, 0),
     ]
+    classes = []
     for key in ("subspace", *(f"label:{name}" for name in dataset.labels)):
         column = column_of(dataset, fitted, key)
         if column.names is None:
@@ -216,9 +213,13 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
             parts.append(("class", [column.name], x, LEAST))
             continue
         kind, way = ("subspace", " ") if key == "subspace" else ("class", " = ")
-        largest = np.sort(np.argsort(-np.bincount(column.values), kind="stable")[:MOST_CLASSES])
-        names = [f"{column.name}{way}{column.names[code]}" for code in largest]
-        parts.append((kind, names, column.values[:, None] == largest, 0))
+        names = [f"{column.name}{way}{name}" for name in column.names]
+        if np.array_equal(column.values == column.values[group[0]], sides == 1):
+            classes.append(names[column.values[group[0]]].replace(way, " "))
+        elif not np.array_equal(column.values == column.values[rest[0]], sides == 0):
+            largest = np.sort(np.argsort(-np.bincount(column.values), kind="stable")[:MOST_CLASSES])
+            values = column.values[:, None] == largest
+            parts.append((kind, [names[code] for code in largest], values, 0))
     measured = []
     for kind, names, values, least in parts:
         measured += differences(kind, names, values[group], values[rest], least)
@@ -237,12 +238,12 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
                 gaps = [dataset.missing[rows, part] for rows in drawn]
                 x[gaps[0]], y[gaps[1]] = np.nan, np.nan
             measured += differences("feature", dataset.column_names[part], x, y)
-    q = corrected(np.array([difference.p for difference in measured]))
+    q = corrected(np.array([difference.p for difference in measured])).tolist()
     chosen_by = ("subspace", "use") if (active[group] == active[group[0]]).all() else ()
-    told = [d._replace(corrected=float(q[i])) for i, d in enumerate(measured)]
-    told = [difference for difference in told if difference.kind not in chosen_by]
+    every = zip(measured, q, strict=True)
+    told = [d._replace(corrected=value) for d, value in every if d.kind not in chosen_by]
     told.sort(key=lambda x: (-abs(x.effect), -abs(np.nan_to_num(x.d or 0.0)), x.name))
-    return GroupComparison(len(group), told, sampled, len(measured))
+    return GroupComparison(len(group), told, sampled, len(measured), classes)
 
 
 def differences(
@@ -296,14 +297,14 @@ NAMED, MOST_SHOWN = 3, 10  # maximum number of differences in the sentence and i
 
 def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the rest") -> str:
     """Return a sentence with the strongest differences of the group, by kind."""
+    classes = " and ".join(shortened(name) for name in of.classes if name not in group)
+    group += f", all {of.n_group:,} of {classes}," if classes else ""
     strongest: dict[str, GroupDifference] = {}  # by kind
     for difference in [each for each in of.differences if each.matters][:MOST_SHOWN]:
         strongest.setdefault(difference.kind, difference)
+    tests = f"in {of.n_tests:,} tests, no effect is both significant and large enough"
     if not strongest:
-        return (
-            f"{group} and {rest} do not differ: in {of.n_tests:,} tests, no effect is both "
-            "significant and large enough."
-        )
+        return f"{group} and {rest} do not differ: {tests}."
     phrases = []
     for difference in islice(strongest.values(), NAMED):
         sides = difference.group, difference.rest
@@ -315,4 +316,4 @@ def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the re
             how += ", among its users" * (difference.kind == "score")
         phrases.append(f"{shortened(difference.name)} ({how})")
     listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if phrases[1:] else phrases)
-    return f"{group} differ{'s' if of.n_group == 1 else ''} from {rest} most in {listed}."
+    return f"{group} differ from {rest} most in {listed}."

@@ -45,10 +45,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
     comparison = kit.tried(f"apart-{key}", lambda: compare(dataset, shown.fitted, sides), st.info)
     if comparison is None:
         return
-    chosen_by = {each.partition(" = ")[0] for each in (of, against)}
-    told = [d for d in comparison.differences if d.name.partition(" = ")[0] not in chosen_by]
-    comparison = comparison._replace(differences=told)
-    said = st.session_state.setdefault(state.KEYS.findings, {})
+    told, said = comparison.differences, st.session_state.setdefault(state.KEYS.findings, {})
     said[shown.key, key] = sentence(comparison, whose, whom)  # the report includes it
     st.markdown(f"**{markdown(said[shown.key, key])}**")
     with st.container(key="beside"):
@@ -95,7 +92,7 @@ def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
 def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]]:
     """Return the largest panels and the classes: key to label and rows."""
     choices = {
-        f"panel {subspace.components}": (title(subspace.components), subspace.rows)
+        f"panel {subspace.components}": (f"subspace {title(subspace.components)}", subspace.rows)
         for subspace in ranked(shown.fitted.active)[:PANELS]
     }
     for classes in kit.every(dataset):

@@ -87,10 +87,12 @@ def test_the_sentence_names_what_the_chart_shows():
     numbers = {"group": 2.0, "rest": 1.0, "d": 1.0, "p": 0.0, "corrected": 0.0}
     columns = [GroupDifference("feature", f"f{j}", effect=0.9, **numbers) for j in range(10)]
     last = GroupDifference("measure", "residual", effect=0.8, **numbers)
-    text = sentence(GroupComparison(9, [*columns, last], None, 11))
+    text = sentence(GroupComparison(9, [*columns, last], None, 11, []))
     assert "f0" in text
     assert "residual" not in text
-    assert "residual" in sentence(GroupComparison(9, [*columns[:9], last], None, 10))
+    text = sentence(GroupComparison(9, [*columns[:9], last], None, 10, ["t a"]))
+    assert text.startswith("These rows, all 9 of t a, differ from the rest most in f0")
+    assert "residual" in text
 
 
 def test_all_tests_are_corrected_together_and_chance_is_found_as_rarely_as_it_should_be(seed):

@@ -176,7 +176,9 @@ def test_ordered_features_are_explained_by_wide_curves_with_ticks(start):
 def test_differences_open_with_a_panel_a_class_or_the_selection(start):
     app = healthy(start("groups/differences"))
     assert "differ from the rest most in" in told(app)
-    assert "subspace {" not in told(app), "a panel is no difference of its own rows"
+    assert "subspace {" not in told(app).partition(" differ ")[2], (
+        "a panel is no difference of its own rows"
+    )
     app.selectbox[0].set_value("digit = 0").run()
     assert "The 178 rows of digit 0 differ from the rest" in told(healthy(app))
     assert not any(name.startswith("digit") for name in app.dataframe[0].value["what"])
@@ -184,7 +186,7 @@ def test_differences_open_with_a_panel_a_class_or_the_selection(start):
     healthy(app.selectbox[1].set_value("digit = 8").run())
     assert "The 178 rows of digit 0 differ from the 174 rows of digit 8 most in" in told(app)
     app.button(key="group_select").click().run()
-    assert "rows of the selection differ from the rest most in digit = 0" in told(healthy(app))
+    assert "the selection, all 178 of digit 0, differ from the rest most in" in told(healthy(app))
     assert "sel" in address(app)
 
 
