@@ -125,7 +125,7 @@ def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
 
 _SINGULAR = 1e-6  # tolerance relative to a component's squared length
 _ORTHONORMAL = 1e-4  # tolerance; float32 components are orthonormal to about 1e-6
-_QUANTILES = 200  # number of chi-square quantiles averaged for limits with row scales
+_GRID, _LEAST_T2, _STEPS = 200, 1e-3, 50  # values of T2 and bisections for limits
 
 
 class Distances(NamedTuple):
@@ -135,8 +135,7 @@ class Distances(NamedTuple):
     q: np.ndarray  # (N,) squared distance from the subspace divided by the noise variance
     inside: np.ndarray  # (N,) degrees of freedom of T2
     outside: np.ndarray  # (N,) degrees of freedom of Q
-    # learned scales (J,), their probabilities (J,), and D; None without row scales
-    scales: tuple[Any, Any, int] | None = None
+    scales: tuple[Any, Any] = (1.0, 1.0)  # learned scales (J,) and their probabilities (J,)
 
     def over(self, limits: np.ndarray) -> np.ndarray:
         """Return T2 and Q divided by their limits, (N, 2); rows above 1 are flagged."""
@@ -146,8 +145,7 @@ class Distances(NamedTuple):
 def distances(fitted: FittedRun) -> Distances:
     """Return T2 and Q of every row of a run.
 
-    With noise per feature, T2 is in noise units, and Q is 0 with no degrees of freedom. With row
-    scales, both are divided by the posterior mean of the row's scale.
+    With noise per feature, T2 is in noise units, and Q is 0 with no degrees of freedom.
     """
     active, m = fitted.active, fitted.scores.astype(np.float64)
     by_feature = np.ndim(fitted.noise_variance) > 0
@@ -163,10 +161,8 @@ def distances(fitted: FittedRun) -> Distances:
     q, outside = np.maximum(squares, 0.0) / noise, np.maximum(n_features - inside, 0)
     if fitted.row_scales is None:
         return Distances(t2, q, inside, outside)
-    scale = fitted.row_scales.astype(np.float64)
-    counted = int(np.count_nonzero(fitted.noise_variance)) if by_feature else n_features
-    prior = fitted.row_scale_values, fitted.row_scale_probabilities, counted
-    return Distances(t2 / scale, q / scale, inside, outside, prior)
+    scales = fitted.row_scale_values, fitted.row_scale_probabilities
+    return Distances(t2, q, inside, outside, scales)
 
 
 def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -186,52 +182,43 @@ def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.nda
 def limits_of(distances: Distances, level: float, data: Distances | None = None) -> np.ndarray:
     """Return the `level` quantiles of T2 and Q, (N, 2).
 
-    By default, they follow from the model: chi-square quantiles, or `_scaled_quantiles` with row
-    scales; infinite without degrees of freedom. With `data`, they are empirical quantiles of T2
-    and Q divided by the model's limits, because T2 grows with the number of components.
+    By default, they follow from the model: chi-square quantiles, or with row scales those of T2,
+    and of Q given T2; infinite without degrees of freedom. With `data`, they are empirical
+    quantiles of T2 and Q divided by the model's limits, because T2 grows with the number of
+    components.
     """
-    from scipy.special import gammaincinv
-
-    columns = []
-    for freedom in (distances.inside, distances.outside):
-        numbers, which = np.unique(freedom, return_inverse=True)
-        if distances.scales is None:
-            values = [2 * gammaincinv(v / 2, level) if v else np.inf for v in numbers]
-        else:
-            values = _scaled_quantiles(numbers, level, *distances.scales)
-        columns.append(np.array(values)[which.ravel()])
-    limits = np.column_stack(columns)
+    limits = np.empty((len(distances.t2), 2))
+    u, p = (np.atleast_1d(each).astype(np.float64) for each in distances.scales)
+    for inside, first in zip(*np.unique(distances.inside, return_index=True), strict=True):
+        rows = distances.inside == inside
+        t2 = distances.t2[rows]
+        grid = np.geomspace(_LEAST_T2, max(t2.max(), 1.0), _GRID if len(u) > 1 else 1)
+        with np.errstate(divide="ignore"):
+            log_given = np.log(p) - 0.5 * (inside * np.log(u) + grid[:, None] / u)
+        given = np.exp(log_given - log_given.max(axis=1, keepdims=True))
+        of_q = _quantiles(int(distances.outside[first]), level, u, given)
+        limits[rows, 0] = _quantiles(int(inside), level, u, p[None])
+        limits[rows, 1] = np.interp(t2, grid, of_q)
     if data is None:
         return limits
     shares = np.quantile(data.over(limits_of(data, level)), level, axis=0)
     return np.asarray(limits * np.maximum(shares, _TINY))
 
 
-def _scaled_quantiles(
-    numbers: np.ndarray, level: float, u: np.ndarray, p: np.ndarray, D: int
-) -> list[float]:
-    """Return quantiles of T2 / E[u | y] or Q / E[u | y] with these degrees of freedom.
+def _quantiles(freedom: int, level: float, u: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return quantiles (n,) of u chi2, for scales u (J,) with weights (n, J)."""
+    from scipy.special import gammainc, gammaincinv
 
-    Given the support, R = T2 + Q of a row with scale u is distributed as u chi2_D, and
-    p(u | y) ~ p(u) u^(-D/2) exp(-R / 2u). T2 / R is Beta(l/2, (D - l)/2), independent of R.
-    """
-    from scipy.optimize import brentq
-    from scipy.special import betainc, gammaincinv
-
-    shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    R = np.outer(u, 2 * gammaincinv(D / 2, shares)).ravel()
-    with np.errstate(divide="ignore"):
-        log_joint = np.log(p) - 0.5 * (D * np.log(u) + R[:, None] / u)
-    posterior = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
-    scaled = R * posterior.sum(axis=1) / (posterior @ u)
-
-    def excess(limit: float, freedom: int) -> float:
-        rest = max(D - freedom, 1e-9) / 2
-        below = betainc(freedom / 2, rest, np.minimum(limit / scaled, 1.0))
-        return float(p @ below.reshape(len(u), -1).mean(axis=1)) - level * float(p.sum())
-
-    most = scaled.max()
-    return [float(brentq(excess, 0.0, most, args=(v,))) if v else np.inf for v in numbers.tolist()]
+    if not freedom:
+        return np.full(len(weights), np.inf)
+    low, high = np.zeros((2, len(weights)))
+    high += 2 * u.max() * gammaincinv(freedom / 2, level)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        shares = (weights * gammainc(freedom / 2, middle[:, None] / (2 * u))).sum(axis=1)
+        below = shares < level * weights.sum(axis=1)
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return high
 
 
 LEAST_ROWS = 4

@@ -11,7 +11,7 @@ from appca import AdaptivePPCA
 from appca.analysis import rows
 from appca.analysis.components import Subspace, ranked
 from appca.analysis.fitted import DescribedRows, FittedModel
-from appca.analysis.new_rows import new_rows_table, verdict
+from appca.analysis.new_rows import new_rows_table, standing_out, verdict
 from appca.analysis.rows import (
     Distances,
     SimilarRows,
@@ -103,8 +103,8 @@ def test_rows_drawn_from_the_model_have_chi_square_statistics(seed, how):
         assert (np.abs(above - 1500 * (1 - level)) < 5 * np.sqrt(1500 * level * (1 - level))).all()
 
 
-def described_by(Y):
-    model = AdaptivePPCA(n_components=3, n_active=2, init="pca", random_state=0).fit(Y)
+def described_by(Y, K=3, **options):
+    model = AdaptivePPCA(n_components=K, n_active=2, init="pca", random_state=0, **options).fit(Y)
     rows = DescribedRows.from_description(model.describe(Y))
     return FittedModel.from_estimator(model, Preprocessing().fit(Y)).with_rows(rows)
 
@@ -118,20 +118,27 @@ def test_limits_with_row_scales_have_their_level(seed, by_feature, d):
     u = rng.choice(values, 40_000, p=p)
     x = rng.normal(size=(40_000, 2)) * np.sqrt(tau2)
     Y = np.sqrt(u)[:, None] * (x @ W + np.sqrt(noise) * rng.normal(size=(40_000, d)))
-    # The posterior by its definition: covariances as matrices, scales one by one.
     C = W.T * tau2 @ W + np.diag(np.broadcast_to(noise, d))
-    R = np.einsum("nd,de,ne->n", Y, np.linalg.inv(C), Y)
-    weight = p * values ** (-d / 2) * np.exp(-R[:, None] / (2 * values))
-    scale = weight @ values / weight.sum(axis=1)
     scores = Y @ np.linalg.solve(C, W.T * tau2)
     given = {"scores": scores, "error": np.square(Y - scores @ W).mean(axis=1)}
     given |= {"components": W, "noise_variance": noise, "latent_variance": tau2}
-    given |= {"row_scales": scale, "row_scale_values": values, "row_scale_probabilities": p}
+    given |= {"row_scales": u, "row_scale_values": values, "row_scale_probabilities": p}
     found = distances(fitted_run(np.ones((40_000, 2), bool), **given))
     for level in (0.5, *LEVELS):
         beyond = (found.over(limits_of(found, level)) > 1).mean(axis=0)
         tolerance = 0.003 * (1 - level) / 0.05 + 4 * np.sqrt(level * (1 - level) / 40_000)
         assert (np.abs(beyond[: 1 if by_feature else 2] - (1 - level)) < tolerance).all(), level
+
+
+def test_rows_that_are_rebuilt_badly_come_first_although_rows_have_scales(seed):
+    rng = np.random.default_rng(seed)
+    W = orthonormal(rng)
+    Y = drawn(rng, W, 600)[1] * rng.lognormal(0, 0.4, (600, 1))
+    off = rng.normal(size=(12, D))
+    off -= off @ W.T @ W
+    Y[:12] += 8 * off / np.linalg.norm(off, axis=1, keepdims=True)
+    order = standing_out(distances(described_by(Y, K, row_scale="learned"))).order
+    assert np.argsort(order)[:12].max() < 22
 
 
 def test_limits_of_the_data_flag_the_share_asked_for(seed):
