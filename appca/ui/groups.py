@@ -138,7 +138,7 @@ def _comparison_table(comparison: GroupComparison) -> None:
     st.dataframe(pd.DataFrame(lines, columns=names), key="group_table", **look)
 
 
-PAGE = 6
+PAGE, MOST_READ = 6, 12
 LEAST_MEMBERS = 3  # two rows may be similar by chance
 IMAGES, LINES, FEATURES = 12, 4, 5
 CHIPS, LETTERS = 6, 18
@@ -173,16 +173,17 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
         st.info("No three rows are close together. Ask for larger groups, or for fewer components.")
         return
     st.markdown(_similar_sentence(groups))
-    first = first_of_page(len(members), PAGE, f"similar-page-{shown.key}-{size}")
+    n = min(len(members), MOST_READ)
+    first = first_of_page(n, PAGE, f"similar-page-{shown.key}-{size}")
     chosen, cards, panel = state.get(dataset), "", groups.groups[first]
-    for place in range(first, min(first + PAGE, len(members))):
+    for place in range(first, min(first + PAGE, n)):
         group = groups.groups[place]
         is_chosen = int(chosen.sum()) == len(group.rows) and bool(chosen[group.rows].all())
         cards += _card(dataset, shown, groups, place, is_chosen)
         panel = group if is_chosen else panel
 
     def select(text: str, _: str) -> None:
-        if 0 <= int(text) < len(members):
+        if 0 <= int(text) < n:
             state.put(dataset, groups.groups[int(text)].rows)
 
     with st.container(key="beside_similar"):
@@ -198,15 +199,14 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
 
 def _similar_sentence(groups: FoundGroups) -> str:
     total, classes = counted(len(groups.groups), "group"), groups.classes
-    joined = joined_pairs(groups.mixtures)
+    joined, order = joined_pairs(groups.mixtures), "tightest" if classes is None else "most mixed"
+    some = f" You see the {MOST_READ} {order}." * (len(groups.groups) > MOST_READ)
     if classes is None or not joined:
-        return f"**{total} of similar rows.** Click one to select it."
+        return f"**{total} of similar rows.**{some} Click one to select it."
     (a, b), number = joined[0]
     name, other = (markdown(shortened(classes.names[c])) for c in (a, b))
-    return (
-        f"**{name} and {other} share a group most often: {number} of {total}.** Click a group to "
-        "select it, and see above how its rows differ."
-    )
+    said = f"**{name} and {other} share a group most often: {number} of {total}.**{some}"
+    return f"{said} Click a group to select it, and see above how its rows differ."
 
 
 @by_key(16)

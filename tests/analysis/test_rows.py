@@ -12,15 +12,7 @@ from appca.analysis import rows
 from appca.analysis.components import Subspace, ranked
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.analysis.new_rows import new_rows_table, standing_out, verdict
-from appca.analysis.rows import (
-    Distances,
-    SimilarRows,
-    distances,
-    joined_pairs,
-    limits_of,
-    mixtures,
-    similar,
-)
+from appca.analysis.rows import Distances, SimilarRows, distances, joined_pairs, limits_of, mixtures
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.sources import load
@@ -303,14 +295,14 @@ def test_a_mixture_counts_classes_and_those_that_join_come_first_the_tighter_amo
     scores = np.zeros((9, 2), np.float32)
     spaces = [((0, 1), np.arange(6)), ((0,), np.arange(6, 9)), ((), np.arange(9))]
     for scores[:6] in ([1.5, -0.3], [0.0, 0.0]):  # equal rows are one group, thin subspaces none
-        (group,) = similar(scores, np.eye(2), [Subspace(*space) for space in spaces], 2)
+        (group,) = rows.similar(scores, np.eye(2), [Subspace(*space) for space in spaces], 2)
         assert (sorted(group.rows), group.spread) == ([*range(6)], 0.0)
 
 
 def test_planted_clusters_are_recovered_nearest_rows_first_and_with_their_spread(seed):
     scores, active, components, truth = planted(seed)
     spaces = ranked(active)
-    groups = similar(scores, components, spaces, len(truth) // 8)
+    groups = rows.similar(scores, components, spaces, len(truth) // 8)
     assert len(groups) == 8
     labels = np.full(len(truth), -1)
     for number, group in enumerate(groups):
@@ -327,10 +319,10 @@ def test_planted_clusters_are_recovered_nearest_rows_first_and_with_their_spread
         expected = np.sqrt((away**2).mean() / (outer**2).mean())
         assert group.spread == pytest.approx(expected, rel=1e-5)
     assert adjusted_rand_score(truth, labels) == 1.0
-    again = similar(scores, components, spaces, len(truth) // 8)
+    again = rows.similar(scores, components, spaces, len(truth) // 8)
     for group, same in zip(groups, again, strict=True):
         np.testing.assert_array_equal(group.rows, same.rows)
-    smaller = [group.components for group in similar(scores, components, spaces, 20)]
+    smaller = [group.components for group in rows.similar(scores, components, spaces, 20)]
     for space in spaces:
         assert smaller.count(space.components) == round(len(space.rows) / 20)
 
