@@ -194,9 +194,9 @@ def limits_of(distances: Distances, level: float, data: Distances | None = None)
         t2 = distances.t2[rows]
         grid = np.geomspace(_LEAST_T2, max(t2.max(), 1.0), _GRID if len(u) > 1 else 1)
         with np.errstate(divide="ignore"):
-            log_given = np.log(p) - 0.5 * (inside * np.log(u) + grid[:, None] / u)
-        given = np.exp(log_given - log_given.max(axis=1, keepdims=True))
-        of_q = _quantiles(int(distances.outside[first]), level, u, given)
+            log_joint = np.log(p) - 0.5 * (inside * np.log(u) + grid[:, None] / u)
+        posterior = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
+        of_q = _quantiles(int(distances.outside[first]), level, u, posterior)
         limits[rows, 0] = _quantiles(int(inside), level, u, p[None])
         limits[rows, 1] = np.interp(t2, grid, of_q)
     if data is None:

@@ -187,11 +187,11 @@ class ComponentNumbers:
 
     def _file(self, config: RunConfig) -> Path:
         whole = or_none(lambda: DatasetStore(self._folder.parent).summary(config.dataset).whole)
-        own, common = (
+        separate, common = (
             self._folder / digest_of({"dataset": of, "model": config.model}) / "registry.npz"
             for of in (config.dataset, whole or config.dataset)
         )
-        return own if own.exists() else common
+        return separate if separate.exists() else common
 
     @contextmanager
     def _held(self, config: RunConfig) -> Iterator[None]:

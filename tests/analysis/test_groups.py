@@ -8,19 +8,9 @@ import pytest
 from scipy import stats
 
 from appca import AdaptivePPCA, rule
-from appca.analysis import groups as group_difference
+from appca.analysis import groups
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import (
-    GroupComparison,
-    GroupDifference,
-    RowValues,
-    column_of,
-    compare,
-    differences,
-    matching,
-    names_of,
-    sentence,
-)
+from appca.analysis.groups import GroupComparison, GroupDifference, compare, differences, sentence
 from appca.analysis.rule import Clause, RowRule, RuleQuality, described, rule_table
 from appca.analysis.selections import COMBINATIONS, SelectionStore, token_of
 from appca.data.columns import NAME_LENGTH
@@ -163,7 +153,7 @@ def test_very_many_values_are_compared_on_a_sample_that_is_stated_and_pixels_are
     dataset, fitted, mask = made(3, n=3000)
     dataset, fitted = planted(dataset, fitted, mask, "f5")
     assert compare(dataset, fitted, mask).sampled is None
-    monkeypatch.setattr(group_difference, "MOST_VALUES", 1)
+    monkeypatch.setattr(groups, "MOST_VALUES", 1)
     found = compare(dataset, fitted, mask)
     assert found.sampled == 750 + 1000  # the whole group, and a thousand others
     assert found.differences[0].name == "f5"
@@ -336,9 +326,9 @@ def test_named_selections_come_back_from_the_disk(tmp_path):
     assert rows == [{2, 3}, {1, 2, 3}, {2}, {1}]
 
 
-CLASSES = RowValues("kind", np.array([0, 1, 2, 1]), ("a", "b", "c"))
-NUMBERS = RowValues("size", np.array([1.0, 2.0, np.nan, 4.0]))
-NOTHING = RowValues("size", np.full(4, np.nan))
+CLASSES = groups.RowValues("kind", np.array([0, 1, 2, 1]), ("a", "b", "c"))
+NUMBERS = groups.RowValues("size", np.array([1.0, 2.0, np.nan, 4.0]))
+NOTHING = groups.RowValues("size", np.full(4, np.nan))
 
 
 @pytest.mark.parametrize(
@@ -361,9 +351,9 @@ NOTHING = RowValues("size", np.full(4, np.nan))
 def test_a_rule_finds_its_rows_or_does_not_suit_its_column(column, relation, value, rows):
     if isinstance(rows, str):
         with pytest.raises(InputError, match=rows):
-            matching(column, relation, value)
+            groups.matching(column, relation, value)
         return
-    assert set(np.flatnonzero(matching(column, relation, value))) == rows
+    assert set(np.flatnonzero(groups.matching(column, relation, value))) == rows
 
 
 def run_of(n: int) -> FittedRun:
@@ -382,8 +372,8 @@ def run_of(n: int) -> FittedRun:
 def test_every_name_offered_has_its_column():
     wine = load("wine")
     fitted = replace(run_of(wine.n_rows), names=("", "slant"))
-    names = names_of(wine, fitted)
-    columns = {key: column_of(wine, fitted, key) for key in names}
+    names = groups.names_of(wine, fitted)
+    columns = {key: groups.column_of(wine, fitted, key) for key in names}
     assert {key: column.name for key, column in columns.items()} == names
     assert {len(column.values) for column in columns.values()} == {178}
     assert np.array_equal(columns["feature:12"].values, wine.X[:, 12])
@@ -392,14 +382,14 @@ def test_every_name_offered_has_its_column():
     assert np.array_equal(columns["likelihood"].values, -np.arange(178, dtype=np.float32))
     assert (names["score:0"], names["score:1"]) == ("score on component 1", "score on 2 · slant")
     assert np.isnan(columns["score:1"].values).tolist() == [False] + [True] * 177, "not used"
-    assert not any(key.startswith("feature") for key in names_of(load("digits"), run_of(4)))
+    assert not any(key.startswith("feature") for key in groups.names_of(load("digits"), run_of(4)))
     gaps = np.arange(6).reshape(3, 2) == 2
     labels = {"a:b": np.array(["x", "y", "x"]), "digit": np.array([3, 1, 3])}
     labels |= {"angle": np.arange(3), "weight": np.array([0.5, 0.5, 1])}
     dataset = Dataset("d", np.arange(6.0).reshape(3, 2), np.arange(3), labels, missing=gaps)
-    columns = {name: column_of(dataset, run_of(3), f"label:{name}") for name in labels}
+    columns = {name: groups.column_of(dataset, run_of(3), f"label:{name}") for name in labels}
     assert columns["digit"].names == ("1", "3")
     assert columns["angle"].names is columns["weight"].names is None
-    assert matching(columns["a:b"], "is", ["x"]).tolist() == [True, False, True]
-    feature = column_of(dataset, run_of(3), "feature:0")
-    assert matching(feature, "above", -1).tolist() == [True, False, True]
+    assert groups.matching(columns["a:b"], "is", ["x"]).tolist() == [True, False, True]
+    feature = groups.column_of(dataset, run_of(3), "feature:0")
+    assert groups.matching(feature, "above", -1).tolist() == [True, False, True]

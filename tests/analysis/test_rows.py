@@ -126,8 +126,7 @@ def test_rows_that_are_rebuilt_badly_come_first_although_rows_have_scales(seed):
     rng = np.random.default_rng(seed)
     W = orthonormal(rng)
     Y = drawn(rng, W, 600)[1] * rng.lognormal(0, 0.4, (600, 1))
-    off = rng.normal(size=(12, D))
-    off -= off @ W.T @ W
+    off = rng.normal(size=(12, D)) @ (np.eye(D) - W.T @ W)
     Y[:12] += 8 * off / np.linalg.norm(off, axis=1, keepdims=True)
     order = standing_out(distances(described_by(Y, K, row_scale="learned"))).order
     assert np.argsort(order)[:12].max() < 22

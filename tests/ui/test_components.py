@@ -153,7 +153,7 @@ def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(s
 WITH_CURVES = {  # a page with two pictures of curves: what names them
     "components/gallery": "",
     "groups/unusual": "measured rebuilt difference",
-    "groups/differences": "these_rows the_rest difference",
+    "groups/differences": "these_rows the_others difference",
     "explore/point": "measured rebuilt difference",
 }
 
