@@ -15,7 +15,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-COMMIT, SEED, MUTANTS = "90e7ab36", 48, 200
+COMMIT, SEED, MUTANTS = "9c3de8e7", 48, 200
 PARTS = {
     "models": ["models"],
     "analysis, plots, rivals": ["analysis", "plots", "rivals.py", "tl.py"],
