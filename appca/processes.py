@@ -1,5 +1,6 @@
 """Worker processes that are started, kept, shared, and replaced when they die."""
 
+import ctypes
 import json
 import os
 import queue
@@ -76,6 +77,13 @@ def environment(threads: int, **more: str) -> dict[str, str]:
     variables = {"PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1", **more}
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return dict(os.environ) | variables | dict.fromkeys(names, str(threads))
+
+
+def return_freed_arrays() -> None:
+    """Make glibc return arrays over 1 MB when freed; otherwise it keeps up to 64 MB per thread."""
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        for option, most in ((-3, 1 << 20), (-1, 8 << 20)):  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+            ctypes.CDLL(None).mallopt(option, most)
 
 
 def start_compiler(modules: Sequence[str]) -> "subprocess.Popen[bytes]":

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -230,20 +230,19 @@ def title(components: tuple[int, ...]) -> str:
     return f"{{{numbers}}}" if numbers else "none"
 
 
-def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores (N, n) of preprocessed rows Y on principal components, and variance shares.
+def principal_scores(Y: Any, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Return principal scores (N, n) of rows Y, or of the blocks that Y() yields, and their shares.
 
     The most extreme score on each component is positive. n is at most `n_components`, N and D.
     """
-    from appca.models.rows import about, centre_of, project
-    from appca.models.stiefel import principal
+    from appca.models.blocks import stream
+    from appca.models.rows import Observations, about, centre_of, project
+    from appca.models.stiefel import principal, upright
 
-    rows = about(Y, centre_of(Y))
-    axes = principal(np.random.default_rng(0), rows, min(n_components, *Y.shape))
-    scores = project(rows, axes.V)
-    extreme = np.abs(scores).argmax(axis=0)
-    scores *= np.where(scores[extreme, range(len(extreme))] < 0, -1, 1)
-    return scores.astype(np.float32), axes.values / max(rows.squares.mean(), np.finfo(float).tiny)
+    rows: Observations = stream(Y) if callable(Y) else about(Y, centre_of(Y))
+    axes = principal(np.random.default_rng(0), rows, min(n_components, rows.n, rows.d))
+    scores = upright(project(rows, axes.V)).astype(np.float32)
+    return scores, axes.values / max(rows.total / rows.mass, np.finfo(float).tiny)
 
 
 def explained_shares(fitted: FittedRun) -> tuple[np.ndarray, float]:

@@ -236,21 +236,20 @@ class Fitted(NamedTuple):
         )
         dtype, start = np.float64 if X.dtype == np.float64 else np.float32, 0
         out = np.empty((X.shape[0], self.n_features), dtype)
-        basis = None if self.basis is None else self.basis.astype(dtype, copy=False)
-        for block in self.blocks(X, dtype):
-            end = start + len(block)
-            out[start:end] = block if basis is None else times(block, basis)
-            start = end
+        for block in self.blocks(X, dtype, times):
+            out[start : start + len(block)] = block
+            start += len(block)
         return out
 
-    def blocks(self, X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:
-        """Yield fresh blocks of rows (n, D), preprocessed except for PCA."""
+    def blocks(self, X: np.ndarray, dtype: Any, times: Times = matmul) -> Iterator[np.ndarray]:
+        """Yield the rows of `transform` in fresh blocks."""
         shift: np.ndarray = (self.offset * self.divide).astype(dtype)
         factor: np.ndarray = (1.0 / (self.scale * self.divide)).astype(dtype)
+        basis = None if self.basis is None else self.basis.astype(dtype, copy=False)
         for block in _raw_blocks(X, dtype, self.prepare):
             np.subtract(block, shift, out=block)
             np.multiply(block, factor, out=block)
-            yield block
+            yield block if basis is None else times(block, basis)
 
     def inverse_transform(self, Y: np.ndarray) -> np.ndarray:
         """Convert rows (N, D') to data units (N, D), without the variance that PCA removed."""

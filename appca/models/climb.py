@@ -293,7 +293,7 @@ def _coordinates(rng: Generator, rows: Observations, basis: Array, most: int) ->
     squares = rows.squares if isinstance(rows, Rows) else np.full(rows.n, rows.total / rows.n)
     weights = rows.weights if isinstance(rows, Rows) else None
     if most >= rows.n:
-        X = np.asfortranarray(project(rows, basis))  # the fastest order for the E step
+        X = project(rows, basis, "F")  # the fastest order for the E step
         return Rows(X, None, squares, rows.n_features, weights=weights)
     X = np.empty((most, basis.shape[1]), rows.dtype, order="F")
     numbers = np.sort(rng.choice(rows.n, most, replace=False))

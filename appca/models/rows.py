@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -453,9 +453,9 @@ class Parts:
 Observations = Rows | Parts  # rows in memory or elsewhere, summed in blocks
 
 
-def project(rows: Observations, W: Array) -> Array:
+def project(rows: Observations, W: Array, order: Literal["C", "F"] = "C") -> Array:
     """Projections (y_n - origin)' W, (N, K) in the dtype of the data."""
-    P = np.empty((rows.n, W.shape[1]), rows.dtype)
+    P = np.empty((rows.n, W.shape[1]), rows.dtype, order)
     for part, values in rows.over(lambda block: (block.part, block.times(W))):
         P[part] = values
     return P

@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,6 @@ from appca.models.settings import LEARNED, defaults, suited, supports
 from appca.runs.home import hold_threads, home
 from appca.runs.run import MODELS, FitResult, RunConfig, RunInfo, estimator_class
 from appca.storage import files
-from appca.storage.identity import digest_of
 from appca.words import InputError, counted, shortened, storing
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ _KERNELS, _GAP_KERNELS = "appca.models.em_kernels", "appca.models.set_kernels"
 def fit_run(
     dataset: Dataset,
     config: RunConfig,
-    callback: "Callable[[Progress], object] | None" = None,
+    callback: "Callable[[Progress], object]" = bool,
     preprocessing: Fitted | None = None,
 ) -> FitResult:
     """Preprocess and fit, and describe every row.
@@ -64,8 +63,7 @@ def fit_run(
         nonlocal passes, stopped_at
         passes += 1
         try:
-            if callback is not None:
-                callback(progress)
+            callback(progress)
             if passes == config.stopped_at:
                 raise StopIteration
         except StopIteration:
@@ -83,8 +81,7 @@ def fit_run(
         filled = preprocessing.inverse_transform(estimator.impute(Y[gaps]))
         imputed = np.asarray(filled[dataset.missing[gaps]])
         facts["n_missing"] = dataset.n_missing
-    model = FittedModel.from_estimator(estimator, preprocessing)
-    result = _result(began, estimator, description, model, **facts)
+    result = _result(began, estimator, description, preprocessing, **facts)
     draws = dict(getattr(estimator, "posterior_", {}))
     if "components" in draws:
         W = draws["components"]
@@ -92,7 +89,7 @@ def fit_run(
         draws["components"] = W[:, ::step].astype(np.float32)
     for name in {"Z_mean", "X_mean"} & set(draws):
         draws[name] = draws[name].astype(np.float32)
-    return result._replace(fitted=model.with_rows(result.fitted, posterior=draws, imputed=imputed))
+    return result._replace(fitted=replace(result.fitted, posterior=draws, imputed=imputed))
 
 
 def fits_around_gaps(config: RunConfig) -> bool:
@@ -213,7 +210,7 @@ def project(
     config: RunConfig,
     model: FittedModel,
     X: np.ndarray,
-    callback: "Callable[[Progress], object] | None" = None,
+    callback: "Callable[[Progress], object]" = bool,
 ) -> DescribedRows:
     """Describe new rows (N, D), in data units, by a fitted model.
 
@@ -223,8 +220,7 @@ def project(
 
     Raises ValueError if rows and run differ in number of features, or the model lacks an array.
     """
-    estimator = estimator_class(config.model)(**config.parameters)
-    estimator.restore(model.estimator_arrays())
+    estimator = estimator_class(config.model)(**config.parameters).restore(model.estimator_arrays())
     hold_threads()
     Y = prepared(config, model.preprocessing, X)
     return DescribedRows.from_description(_describe(estimator, Y, config, callback))
@@ -243,10 +239,9 @@ def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndar
 
 
 def _describe(
-    estimator: Any, Y: np.ndarray, config: RunConfig, callback: Callable[..., Any] | None
+    estimator: Any, Y: np.ndarray, config: RunConfig, callback: "Callable[[Progress], object]"
 ) -> "Description":
     from appca.models.loop import Progress
-    from appca.models.posterior import Description
 
     if not MODELS[config.model].can.compiled:
         described: Description = estimator.describe(Y)
@@ -255,19 +250,26 @@ def _describe(
     parts: list[Description] = []
     for i, start in enumerate(starts, start=1):
         parts.append(estimator.describe(Y[start : start + DESCRIBED_AT_ONCE]))
-        if callback is not None:
-            with contextlib.suppress(StopIteration):  # StopIteration has no effect here
-                callback(Progress(i, len(starts), np.nan, DESCRIBING))
-    return Description._make(
+        with contextlib.suppress(StopIteration):  # StopIteration has no effect here
+            callback(Progress(i, len(starts), np.nan, DESCRIBING))
+    return _joined(parts)
+
+
+def _joined(parts: Iterable["Description"]) -> "Description":
+    from appca.models.posterior import Description
+
+    columns = [*zip(*parts, strict=True)][::-1]
+    return Description._make(  # frees the parts of each column in turn
         np.concatenate(column) if isinstance(column[0], np.ndarray) else column[0]
-        for column in zip(*parts, strict=True)
+        for column in (columns.pop() for _ in Description._fields)
     )
 
 
 def _result(
-    began: float, estimator: Any, description: "Description", model: FittedModel, **facts: Any
+    began: float, estimator: Any, description: "Description", preprocessing: Fitted, **facts: Any
 ) -> FitResult:
     rows = DescribedRows.from_description(description)
+    model = FittedModel.from_estimator(estimator, preprocessing)
     info = RunInfo(
         n_iter=int(estimator.n_iter_),
         stop_reason=str(estimator.stop_reason_),
@@ -299,7 +301,6 @@ ROWS, PASSES = 5000, 40
 RACE_ROWS, RACE_PASSES = 2000, 200  # previews screen all starts up to these limits
 COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # number of coordinates: minimum, multiple of K
 _SAMPLE_SEED = 0
-_BLOCK_VALUES = 1 << 22  # number of values per block of the projection
 
 
 class Ground(NamedTuple):
@@ -310,8 +311,8 @@ class Ground(NamedTuple):
     basis: np.ndarray  # (D, q) leading principal directions of the sample, orthonormal
     sample: np.ndarray  # (n, q) coordinates of the sample relative to the origin, dtype of the data
     squares: np.ndarray  # (n,) float64, squared distances of the sample's rows from the origin
-    coordinates: np.ndarray  # (N, q) of all rows
-    outside: np.ndarray  # (N,) float64, squared distance from the span of the coordinates
+    coordinates: np.ndarray | None = None  # (N, q) of all rows; None if q = D
+    outside: np.ndarray | float = 0.0  # (N,) squared distance from the span of the coordinates
 
 
 def preview(
@@ -335,19 +336,18 @@ def preview(
     hold_threads()
     hard = config.parameters.get("inference") == "hard"
     limits = {"max_iter": passes, "inference": "hard" if hard else "em"}
-    limits = {key: value for key, value in limits.items() if key in config.parameters}
-    short = config.to_be_fitted(parameters=config.parameters | limits)
+    short = config.to_be_fitted(parameters=suited(config.model, config.parameters | limits))
     if on_ground(dataset, config):
         ground = ground or prepare(dataset, config, rows, watch)
-        estimator, description, model = _fit_on_ground(ground, short, watch)
+        preprocessing = ground.preprocessing
+        estimator, description = _fit_on_ground(dataset, ground, short, watch)
     else:
         sample, preprocessing = _sample(dataset, config, rows)
         Y = preprocessing.transform(dataset.with_gaps())
         kind = estimator_class(config.model)
         estimator = kind(**short.parameters, callback=lambda _: watch()).fit(Y[sample])
         description = estimator.describe(Y)
-        model = FittedModel.from_estimator(estimator, preprocessing)
-    return _result(began, estimator, description, model, preview=True)
+    return _result(began, estimator, description, preprocessing, preview=True)
 
 
 def on_ground(dataset: Dataset, config: RunConfig) -> bool:
@@ -387,16 +387,20 @@ def prepare(
     basis = principal(rng, about(Y, origin), q).V.astype(Y.dtype)
     centred = Y - origin
     squares = np.einsum("nd,nd->n", centred, centred, dtype=np.float64)
+    ground = Ground(preprocessing, origin, basis, centred @ basis, squares)
+    if q == len(origin):  # coordinates would be as long as the rows
+        return ground
     coordinates, outside = np.empty((dataset.n_rows, q), Y.dtype), np.empty(dataset.n_rows)
-    step = max(1, _BLOCK_VALUES // dataset.n_features)
-    for start in range(0, dataset.n_rows, step):
+    start = 0
+    for B in preprocessing.blocks(dataset.X, Y.dtype):
         watch()
-        part = slice(start, start + step)
-        B = preprocessing.transform(dataset.X[part]) - origin
+        B -= origin  # noqa: PLW2901 (the block is fresh)
+        part = slice(start, start + len(B))
         C = coordinates[part] = B @ basis
         left = np.einsum("nd,nd->n", B, B) - np.einsum("nq,nq->n", C, C)
         outside[part] = np.maximum(left, 0.0)
-    return Ground(preprocessing, origin, basis, centred @ basis, squares, coordinates, outside)
+        start = part.stop
+    return ground._replace(coordinates=coordinates, outside=outside)
 
 
 def _sample(dataset: Dataset, config: RunConfig, rows: int) -> tuple[np.ndarray, Fitted]:
@@ -408,8 +412,8 @@ def _sample(dataset: Dataset, config: RunConfig, rows: int) -> tuple[np.ndarray,
 
 
 def _fit_on_ground(
-    ground: Ground, config: RunConfig, watch: Callable[[], object]
-) -> tuple[Any, "Description", FittedModel]:
+    dataset: Dataset, ground: Ground, config: RunConfig, watch: Callable[[], object]
+) -> tuple[Any, "Description"]:
     """Fit in sample coordinates, describe all rows, and convert the model to features."""
     from appca.models.climb import candidates, fit_by_em, fit_in_closed_form, screen
     from appca.models.data_checks import refuse_constant
@@ -440,26 +444,25 @@ def _fit_on_ground(
     estimator._ended(fit.log_likelihoods, fit.stop_reason).n_features_in_ = q
     W = estimator.components_ @ ground.basis.T
     signs = np.copysign(1, W[range(K), np.abs(W).argmax(axis=1)])[:, None]
-    estimator.components_ = estimator.components_ * signs
-    model = FittedModel.from_estimator(estimator, ground.preprocessing)
-    mean = (ground.origin + ground.basis @ model.mean).astype(W.dtype)
+    mean = (ground.origin + ground.basis @ estimator.mean_).astype(W.dtype)
     watch()
-    described: Description = estimator.describe(ground.coordinates)
-    outside = background(ground.outside, estimator.noise_variance_, D - q)
-    described = described._replace(
-        error=(described.error * q + ground.outside) / D,
-        log_likelihood=described.log_likelihood + outside,
-    )
-    return estimator, described, replace(model, components=W * signs, mean=mean)
+    if ground.coordinates is not None:
+        estimator.components_ = estimator.components_ * signs
+        described: Description = estimator.describe(ground.coordinates)
+        outside = background(ground.outside, estimator.noise_variance_, D - q)
+        described = described._replace(
+            error=(described.error * q + ground.outside) / D,
+            log_likelihood=described.log_likelihood + outside,
+        )
+    estimator.components_, estimator.mean_ = W * signs, mean
+    if ground.coordinates is None:
+        rows = ground.preprocessing.blocks(dataset.X, W.dtype)
+        described = _joined(map(estimator.describe, rows))
+    return estimator, described
 
 
 FOLDER = "projections"
 MOST_BYTES = 500_000_000  # maximum size of stored results
-
-
-def key_of(run_id: str, digest: str) -> str:
-    """Return the key of a run's description of the rows of a data set."""
-    return digest_of([run_id, digest])
 
 
 def stored(home: Path, key: str) -> DescribedRows | None:

@@ -87,7 +87,9 @@ def principal_of(dataset: Dataset, config: RunConfig) -> np.ndarray:
     """Return scores (N, 3) on the principal components of the preprocessed data."""
     before = services.prepared(dataset.digest, config.preprocessing)
     key = f"pca-{dataset.digest}-{json.dumps(config.preprocessing)}"
-    return kept(key, lambda: principal_scores(before.transform(dataset.X))[0])
+    few, dtype = dataset.n_rows <= MOST_COPIED, np.result_type(dataset.X.dtype, np.float32)
+    read = partial(before.transform if few else partial(before.blocks, dtype=dtype), dataset.X)
+    return kept(key, lambda: principal_scores(read() if few else read)[0])
 
 
 PREFIX = "/canvas"
@@ -96,6 +98,7 @@ SCRIPT = f"{hashlib.sha256(closed_bundle(HOST).encode()).hexdigest()[:16]}.js"
 LOADER = (STATIC / "loader.js").read_text(encoding="utf-8").replace("NAME", SCRIPT)
 KEY_HEADER = "x-appca-key"
 MOST_ROWS = 4096
+MOST_COPIED = 100_000  # maximum number of rows that PCA reads from a copy in memory
 MOST_QUESTIONS = 32  # maximum number of scenes with answers, in addition to those on screen
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _NAME = re.compile(r"[0-9a-f]{32}")

@@ -23,9 +23,10 @@ from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart, warm
 from appca.plots.data import drift_chart
 from appca.plots.style import Colour
-from appca.runs.fit import fits_around_gaps, is_quick, keep_rows, key_of, project, stored
+from appca.runs.fit import fits_around_gaps, is_quick, keep_rows, project, stored
 from appca.runs.home import home
 from appca.runs.numbering import numbered
+from appca.storage.identity import digest_of
 from appca.ui import arrivals, canvas, fits, kit, services, state
 from appca.ui.downloads import table_buttons
 from appca.ui.fits import LIVE_SECONDS, Shown
@@ -297,7 +298,7 @@ def _described(shown: Shown, new: Dataset) -> DescribedData | None:
     run = shown.run
     if run is None:
         return None
-    key = key_of(run.id, new.digest)
+    key = digest_of([run.id, new.digest])
 
     def start() -> None:
         keep_rows(home(), key, np.asarray(new.with_gaps()), run.id)

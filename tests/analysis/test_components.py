@@ -207,6 +207,9 @@ def test_principal_scores_agree_with_a_singular_value_decomposition(shape, seed)
     scores, shares = principal_scores(X, 3)
     np.testing.assert_allclose(np.abs(scores), np.abs(U * singular)[:, :3], atol=1e-5 * singular[0])
     np.testing.assert_allclose(shares, (singular**2 / (singular**2).sum())[:3], atol=1e-10)
+    in_blocks, of_blocks = principal_scores(lambda: iter(np.array_split(X, 3)))
+    np.testing.assert_allclose(in_blocks, scores, atol=1e-5 * singular[0])
+    np.testing.assert_allclose(of_blocks, shares, atol=1e-8)
     for found in (scores, principal_scores(-X)[0]):
         assert (found[np.abs(found).argmax(axis=0), range(found.shape[1])] > 0).all()
 

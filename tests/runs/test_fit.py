@@ -325,11 +325,12 @@ def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
         {"n_components": 4, "n_active": 2, "mean": "sample", "init": "pca"},
     ],
 )
-def test_a_preview_in_coordinates_says_what_its_model_says_in_features(digits, parameters):
-    noise = np.random.default_rng(11).normal(8, 0.5, (digits.n_rows, 90)).astype(np.float32)
-    wide = np.hstack([digits.X.astype(np.float32), noise])  # than a preview has coordinates
-    data = Dataset("wide", wide, digits.ids)
+@pytest.mark.parametrize("more", [90, 0])  # wider than a preview's coordinates, or not
+def test_a_preview_in_coordinates_says_what_its_model_says_in_features(digits, parameters, more):
+    noise = np.random.default_rng(11).normal(8, 0.5, (digits.n_rows, more)).astype(np.float32)
+    data = Dataset("wide", np.hstack([digits.X.astype(np.float32), noise]), digits.ids)
     config = config_of_preview(data, **parameters)
+    assert (fit_module.prepare(data, config).coordinates is None) == (not more)
     fitted = preview(data, config, rows=200).fitted
     W = fitted.components.astype(np.float64)
     assert W.shape == (config.k, data.n_features)

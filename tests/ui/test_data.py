@@ -17,11 +17,12 @@ from appca.data.readers import read
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs.tasks import Context, project
-from appca.runs.fit import fit_run, key_of
+from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.run import FitResult, RunConfig, defaults
 from appca.runs.store import RunStore
 from appca.storage import files
+from appca.storage.identity import digest_of
 from appca.ui import downloads, new_rows, services, state
 from appca.ui.arrivals import Reading
 from appca.ui.state import KEYS
@@ -315,7 +316,7 @@ def test_rows_marked_in_the_picture_are_the_ones_listed_and_a_single_one_is_desc
     assert len(app.dataframe[0].value) == 30
     run = RunStore(home()).get(address(app)["run"])
     new = matched(read("new.csv", io.BytesIO(content)), wanted_by(load("wine"))).dataset
-    app.session_state[KEYS.marked] = {f"{key_of(run.id, new.digest)}-": np.array([4, 9])}
+    app.session_state[KEYS.marked] = {f"{digest_of([run.id, new.digest])}-": np.array([4, 9])}
     app = healthy(app.run())
     assert sorted(app.dataframe[0].value["id"]) == ["row-10", "row-5"]
     app = healthy(upload(app, csv_of(wine_frame().iloc[[5]]), "one.csv"))

@@ -351,6 +351,17 @@ def fit(app):
     return RunStore(home()).save(config, result)
 
 
+def test_pca_of_many_rows_reads_blocks_and_places_rows_as_for_few(monkeypatch):
+    data = load("wine")
+    DatasetStore(home()).put(data)
+    config, placed = state.first_config(data), []
+    for most in (len(data.X), 0):
+        monkeypatch.setattr(canvas, "MOST_COPIED", most)
+        st.cache_resource.clear()
+        placed.append(canvas.principal_of(data, config))
+    np.testing.assert_allclose(*placed, atol=1e-5)
+
+
 FEW = [
     pytest.param(one, marks=[pytest.mark.thorough] * (one not in ("aFA", "isFA"))) for one in MODELS
 ]
