@@ -74,11 +74,11 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
             f"{', '.join(map(str, rare))}. Lower K, or try another start."
         )
     total = len(fitted.components)
-    shares, _ = _shares(shown)
+    shares, whole = _shares(dataset, shown)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(
             f"**{counted(total, 'component')} explain{'s' if total == 1 else ''} "
-            f"{percent(float(shares.sum()))} of the variance.** Click a name to change it, or an "
+            f"{percent(whole, 1)} of the variance.** Click a name to change it, or an "
             "end to select its rows.",
             width="content",
         )
@@ -93,7 +93,7 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
 
 def listing(dataset: Dataset, shown: Shown) -> None:
     """Draw the components as narrow cards without rows."""
-    shares, whole = _shares(shown)
+    shares, whole = _shares(dataset, shown)
     total = len(shares)
     st.caption(f"{counted(total, 'component')}, {percent(whole, 1)} of the variance")
     first = first_of_page(total, PAGE, f"drawer-components-{shown.config.id}")
@@ -108,8 +108,8 @@ def listing(dataset: Dataset, shown: Shown) -> None:
     kit.acting(tag("div", cards, "ca-gallery"), "drawer_components", _acts(dataset, shown))
 
 
-def _shares(shown: Shown) -> tuple[np.ndarray, float]:
-    return kept(f"shares-{shown.key}", lambda: explained_shares(shown.fitted))
+def _shares(dataset: Dataset, shown: Shown) -> tuple[np.ndarray, float]:
+    return kept(f"shares-{shown.key}", lambda: explained_shares(shown.fitted, dataset))
 
 
 def _acts(dataset: Dataset, shown: Shown) -> dict[str, kit.Act]:

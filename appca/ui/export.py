@@ -68,7 +68,7 @@ def figures(material: Material) -> dict[str, FigureMaker]:
         fitted, shape, names = shown.fitted, dataset.image_shape, dataset.feature_names
         titles = [
             f"{capital(name_of(fitted, k))}\n{percent(share, 1)} of variance"
-            for k, share in enumerate(explained_shares(fitted)[0])
+            for k, share in enumerate(explained_shares(fitted, dataset)[0])
         ]
         return component_figure(patterns(fitted, shape), titles, shape, names, axis=dataset.axis)
 
@@ -103,7 +103,7 @@ def report(material: Material, script: str) -> str:
     about = paragraph(f"{run.MODELS[config.model].title}. {run.MODELS[config.model].about}")
     chosen = [about, "<h3>Before the fit</h3>", before, "<h3>Model</h3>", parameters]
     body += [section("Data", *data), section("Settings", *chosen)]
-    body.append(section("Fit", facts(kit.fit_facts(shown))))
+    body.append(section("Fit", facts(kit.fit_facts(dataset, shown))))
     if selected is not None:
         text = f"{selected.sum():,} of {dataset.n_rows:,} rows; in figures the rest is grey."
         body.append(section("Selection", paragraph(text)))
@@ -111,7 +111,9 @@ def report(material: Material, script: str) -> str:
         body.append(section("Named selections", table(["Name", "Rows"], kept)))
     if material.findings:
         body.append(section("Comparisons of groups", *map(paragraph, material.findings)))
-    shares = enumerate(zip(explained_shares(fitted)[0], fitted.active.mean(axis=0), strict=True))
+    shares = enumerate(
+        zip(explained_shares(fitted, dataset)[0], fitted.active.mean(axis=0), strict=True)
+    )
     named = [[capital(name_of(fitted, k)), percent(a, 1), percent(use)] for k, (a, use) in shares]
     columns = ["Component", "Share of variance", "Rows that use it"]
     body.append(section("Components", table(columns, named)))
