@@ -13,6 +13,7 @@ from appca.analysis.association import ALL, SIGNIFICANT, associated, goes_with, 
 from appca.analysis.components import common, explained_shares, extremes, name_of, own_name
 from appca.analysis.enrichment import MOST_ROWS, enrichment
 from appca.canvas.scene import picture_list
+from appca.canvas.sheets import is_ink
 from appca.data.brain import blocks, events_of, has_places
 from appca.data.dataset import Dataset
 from appca.data.readers.process import read_sets_apart
@@ -25,7 +26,7 @@ from appca.ui import arrivals, kit, state
 from appca.ui.downloads import component_buttons, save_button
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, loadings, markdown, one_of, tag, words
-from appca.ui.rows import curve, is_dark, is_ink, strip
+from appca.ui.rows import curve, is_dark, strip
 from appca.ui.services import kept
 from appca.words import InputError, capital, counted, percent, shortened, signed
 

@@ -85,7 +85,9 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
         more = len(match.ignored) - MOST_NAMES
         parts.append(f"not used: {names}{f' and {more:,} more' if more > 0 else ''}")
     st.caption(kit.markdown(f"{'; '.join(parts)}."))
-    return match.dataset
+    looks = {"source": dataset.provenance.get("source", "")}
+    looks |= {} if dataset.image_shape is None else {"image_range": list(dataset.image_range)}
+    return replace(match.dataset, provenance=match.dataset.provenance | looks)
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
