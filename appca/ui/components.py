@@ -68,14 +68,13 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
     damage = shown.run and store.damage(shown.run)
     if damage:
         st.warning(markdown(damage))
-    fitted = shown.fitted
-    if rare := components.rarely_used(fitted):
+    if rare := components.rarely_used(shown.fitted):
         st.warning(
             f"Under 1% of rows use {'component' if len(rare) == 1 else 'components'} "
             f"{', '.join(map(str, rare))}. Lower K, or try another start."
         )
-    total = len(fitted.components)
     shares, whole = _shares(dataset, shown)
+    total = len(shares)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(
             f"**{counted(total, 'component')} explain{'s' if total == 1 else ''} "
@@ -293,6 +292,7 @@ def _save_csv(tests: "pd.DataFrame", file: str, key: str) -> None:
 MOST_TESTED_ROWS = 2_000
 MOST_FEATURES = 200  # maximum number of table columns to test; for wider tables, only labels
 MOST_LINES = 30
+MEANING = "meaning"  # among the findings of this window, for the report
 
 
 def meaning_tab(dataset: Dataset, shown: Shown) -> None:
@@ -310,6 +310,7 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     more = regions(dataset, sets)
     key = f"meaning-{shown.key}-{dataset.digest}-{sets.file if more else ''}"
     tests = kept(key, lambda: _tests(dataset, shown, more))
+    st.session_state.setdefault(state.KEYS.findings, {})[shown.key, MEANING] = tests
     telling = tests[tests["q"] < SIGNIFICANT]
     if not len(telling):
         powerless = tests.attrs["least_q"] >= SIGNIFICANT
