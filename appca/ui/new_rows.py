@@ -21,8 +21,8 @@ from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart, warm
+from appca.plots import style
 from appca.plots.data import drift_chart
-from appca.plots.style import Colour
 from appca.runs.fit import fits_around_gaps, is_quick, keep_rows, key_of, project, stored
 from appca.runs.home import home
 from appca.runs.numbering import numbered
@@ -114,8 +114,8 @@ def _outcome(
 
 MOST_OLD, MOST_NEW = 3000, 5000
 PLACEMENT_SEED = 11
-KINDS = ("new, fits", "new, does not fit")
-OLD = -1
+KINDS = ("new, fits", "new, does not fit", "the data")
+OLD = 2  # the last of `KINDS`
 COLOURING = "new"
 HEIGHT = 560
 
@@ -167,7 +167,8 @@ def _draw_new_rows(
 
 @by_key(2)
 def _scene(both: OldAndNewRows, codes: np.ndarray) -> Scene:
-    extra = {COLOURING: Colour("category", "New rows", codes, KINDS)}
+    colours = *style.CATEGORICAL[:2], style.MISSING
+    extra = {COLOURING: style.Colour("category", "New rows", codes, KINDS, colours)}
     return scene_shown(both.dataset, both.fitted, outside=codes != OLD, colourings=extra)
 
 
