@@ -262,10 +262,12 @@ def test_shares_are_means_over_all_orders_and_add_up_to_all_of_the_variance(mode
     np.testing.assert_allclose(sums, 1.0, atol=1e-12)
     assert len(sums) == 6
     scores, W = model.describe(X).scores, model.components_
+    mean = model.mean_ + scores.mean(axis=0) @ W
+    scores = scores - scores.mean(axis=0)
     orders = list(permutations(range(3)))
     for (name, block), group in shares.groupby(["class", "block"]):
         rows, columns = name == CLASSES, BLOCKS[block]
-        y = (X - model.mean_)[rows][:, columns]
+        y = (X - mean)[rows][:, columns]
         saved = np.zeros(3)
         for order in orders:
             rest = y.copy()
