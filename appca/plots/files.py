@@ -59,11 +59,11 @@ def associations(tests: "pd.DataFrame | None", components: Sequence[str], most: 
     """Return the first significant tests of `appca.association` as a heading and a table."""
     if tests is None:
         return ""
-    found = tests[tests["q"] < SIGNIFICANT]
-    text = f"Tests with q below {percent(SIGNIFICANT)}: {len(found):,} of {len(tests):,}."
-    named = found.assign(component=[components[k - 1] for k in found["component"]])
+    significant = tests[tests["q"] < SIGNIFICANT]
+    text = f"Tests with q below {percent(SIGNIFICANT)}: {len(significant):,} of {len(tests):,}."
+    names = [components[k - 1] for k in significant["component"]]
     columns = ["component", "part", "column", "direction", "effect", "q"]
-    lines = named[columns].head(most).to_numpy().tolist()
+    lines = significant.assign(component=names)[columns].head(most).to_numpy().tolist()
     return (
         "<h3>Associations</h3>" + paragraph(text) + table([*map(capital, columns[:-1]), "q"], lines)
     )
