@@ -64,9 +64,8 @@ def associations(tests: "pd.DataFrame | None", components: Sequence[str], most: 
     names = [components[k - 1] for k in significant["component"]]
     columns = ["component", "part", "column", "direction", "effect", "q"]
     lines = significant.assign(component=names)[columns].head(most).to_numpy().tolist()
-    return (
-        "<h3>Associations</h3>" + paragraph(text) + table([*map(capital, columns[:-1]), "q"], lines)
-    )
+    told = "<h3>Associations</h3>" + paragraph(text)
+    return told + table([*map(capital, columns[:-1]), "q"], lines)
 
 
 def facts(lines: Mapping[str, object]) -> str:

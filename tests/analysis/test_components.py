@@ -213,9 +213,7 @@ def test_principal_scores_agree_with_a_singular_value_decomposition(shape, seed)
 
 
 @pytest.mark.parametrize(("orthonormal", "scaled"), [(True, False), (False, False), (True, True)])
-def test_shares_are_what_each_component_takes_off_the_variance_of_the_rows(
-    seed, orthonormal, scaled
-):
+def test_shares_are_what_components_take_off_the_variance_of_rows(seed, orthonormal, scaled):
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(6, 3))
     W = np.linalg.qr(W)[0] if orthonormal else W
@@ -262,8 +260,7 @@ def test_shares_are_means_over_all_orders_and_add_up_to_all_of_the_variance(mode
     np.testing.assert_allclose(sums, 1.0, atol=1e-12)
     assert len(sums) == 6
     scores, W = model.describe(X).scores, model.components_
-    mean = model.mean_ + scores.mean(axis=0) @ W
-    scores = scores - scores.mean(axis=0)
+    mean, scores = model.mean_ + scores.mean(axis=0) @ W, scores - scores.mean(axis=0)
     orders = list(permutations(range(3)))
     for (name, block), group in shares.groupby(["class", "block"]):
         rows, columns = name == CLASSES, BLOCKS[block]

@@ -328,10 +328,8 @@ def test_a_scene_comes_back_from_its_shards(monkeypatch):
 
 def test_built_in_handwriting_is_ink_and_other_images_look_as_in_their_file():
     digits = load("digits")
-    for dataset, style in (
-        (digits, "ink"),
-        (replace(digits, provenance={"image_range": [0, 16]}), "photo"),
-    ):
+    plain = replace(digits, provenance={"image_range": [0, 16]})
+    for dataset, style in ((digits, "ink"), (plain, "photo")):
         assert sheets.is_ink(dataset) == (style == "ink")
         drawn = sheets.sheets_of(dataset, np.arange(9))
         assert drawn.style == style
