@@ -336,9 +336,9 @@ def variance_by(
     -------
     DataFrame
         One row for each `class`, `block` and `component` (counted from 1; 0 is the unexplained
-        remainder), with its `share` of the squared distance between the class's rows and the
-        model's mean within the block. Shares of a class and block add up to 1. A negative share
-        means that the component makes the reconstruction worse.
+        remainder), with its `share` of the squared distance within the block between the class's
+        rows and the mean reconstruction, in a converged fit the mean of X. Shares of a class and
+        block add up to 1. A negative share means that the component makes rows less accurate.
 
     Raises
     ------
@@ -360,14 +360,14 @@ def variance_by(
     twice = listed[1:][np.diff(listed) == 0].tolist()
     refuse_if(twice, f"blocks must not overlap; name column {(twice or [0])[0]} only once.")
     parts = parts if blocks is not None else {ALL: np.arange(D)}
-    W, mean = np.asarray(model.components_, dtype=float), np.asarray(model.mean_, dtype=float)
-    lines = []
+    W, centre = np.asarray(model.components_, dtype=float), scores.mean(axis=0, dtype=float)
+    mean, lines = np.asarray(model.mean_, dtype=float) + centre @ W, []
     codes, names = pd.factorize(of_rows)
     for c, name in enumerate(names):
         inside = np.flatnonzero(codes == c)
         saved, left = np.zeros_like(W), np.zeros(D)  # squares removed by components; remainder
         for part in np.array_split(inside, 1 + len(inside) * D // _DRAWN):
-            y, s = values[part], scores[part]
+            y, s = values[part], scores[part] - centre
             y = np.asarray(y.toarray() if hasattr(y, "toarray") else y, dtype=float) - mean
             missing = np.isnan(y)
             y[missing] = 0.0

@@ -440,8 +440,7 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
 
 def ranked_models(fits: dict[str, RivalProjection]) -> list[Ranked]:
     """Return the methods with a density, best first, relative to the paper's model."""
-    densities = {key: made.log_likelihood for key, made in fits.items()}
-    there = {key: density for key, density in densities.items() if density is not None}
+    there = {key: f.log_likelihood for key, f in fits.items() if f.log_likelihood is not None}
     if PAPER not in there:
         return []
     others = [density for key, density in there.items() if key != PAPER] or [there[PAPER]]
@@ -543,8 +542,7 @@ class MaskedConfig(FitCampaign):
         def measure_step(step: Step, _report: object) -> list[Any]:
             Y, hidden, truth = prepared(step[0])
             residual = truth - filled_in(step[1], Y, self)[hidden]
-            error = float(np.sqrt(np.square(residual, dtype=np.float64).mean()))
-            return [error, int(hidden.sum())]
+            return [float(np.sqrt(np.square(residual, dtype=float).mean())), int(hidden.sum())]
 
         return measure_step
 

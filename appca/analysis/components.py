@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
+from appca.data.dataset import Dataset
 
 Floats = NDArray[np.float64]
 
-# Mean |cos| with the reference. At 0.95, draws are within about 18 degrees of the reference, at
-# 0.8 within about 37.
+# Mean |cos| with the reference; 0.95 is an angle of about 18 degrees, and 0.8 one of about 37.
 IDENTIFIED, ROUGHLY = 0.95, 0.8
 USUAL = 0.5  # minimum share of draws that contain a component
-MOST_DRAWS = 2000  # summed over all chains
+MOST_SAMPLED = 2000  # draws, summed over all chains, or rows
 
 
 class AlignedDraws(NamedTuple):
@@ -39,7 +39,7 @@ def summarise(
     from appca.models.draws import match
 
     to = reference.astype(np.float64)
-    draws = components[:, :: -(-components.shape[0] * components.shape[1] // MOST_DRAWS)]
+    draws = components[:, :: -(-components.shape[0] * components.shape[1] // MOST_SAMPLED)]
     origin = np.asarray(view(to), dtype=np.float64)  # subtracting an origin loses fewer digits
     total, squares = np.zeros(origin.shape), np.zeros(origin.shape)
     cosine = np.empty((*draws.shape[:2], len(to)))
@@ -89,11 +89,10 @@ def in_data_space(model: FittedModel) -> np.ndarray:
 
 def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndarray:
     """Return the components (K, D): in data space for images, else weights of scaled features."""
-    if image_shape is not None:
-        return in_data_space(model)
     before = model.preprocessing
-    unscaled = before._replace(divide=1.0, scale=np.ones_like(before.scale))
-    return unscaled.directions(model.components.T).T
+    if image_shape is None:
+        before = before._replace(divide=1.0, scale=np.ones_like(before.scale))
+    return before.directions(model.components.T).T
 
 
 def score_spread(model: FittedModel) -> np.ndarray | None:
@@ -245,25 +244,30 @@ def principal_scores(Y: Any, n_components: int = 3) -> tuple[np.ndarray, np.ndar
     return scores, axes.values / max(rows.total / rows.mass, np.finfo(float).tiny)
 
 
-def explained_shares(fitted: FittedRun) -> tuple[np.ndarray, float]:
+def explained_shares(fitted: FittedRun, dataset: Dataset) -> tuple[np.ndarray, float]:
     """Return the share of variance lost without each component, (K,), and without all of them.
 
-    A row is y = W s + r, with |y|^2 = |r|^2 + 2 s'W'r + |W s|^2. Removing component k raises |r|^2
-    by 2 s_k w_k'r + s_k^2 |w_k|^2. Because s is the posterior mean given the row's support,
-    w_k'r = s_k sigma2/tau2_k. Shares of orthonormal components sum to the total.
+    A row is y = m + W s + r. In a converged fit the mean of r is 0, so the mean row is m + W s_mean
+    and the squared distance from it is |r|^2 + 2 (s - s_mean)'W'r + |W (s - s_mean)|^2. Fixing s_k
+    at its mean raises |r|^2 by the terms of k. Because s is the posterior mean given the support,
+    w_k'r = s_k sigma2/tau2_k, or about s_k |w_k|^2/tau2_k with noise per feature. If rows have
+    scales, r is computed for up to 2,000 rows. Shares of orthonormal components sum to the total.
     """
-    tiny, scores = np.finfo(float).tiny, fitted.scores.astype(np.float64)
-    W = fitted.components.astype(np.float64)
-    squares, gram = scores.T @ scores, W @ W.T
-    power, lengths = np.diagonal(squares), np.diagonal(gram)
-    # W'r is s times this ratio. With noise per feature, the mean noise is an approximation.
-    by_feature = np.ndim(fitted.noise_variance) > 0
-    noise = lengths if by_feature else fitted.noise_variance
-    ratio = noise / np.maximum(fitted.latent_variance, tiny)
-    left = float(fitted.error.sum(dtype=np.float64)) * W.shape[1]
-    explained = float(np.sum(squares * gram) + 2 * power @ ratio)
-    whole = max(left + explained, tiny)
-    return power * (lengths + 2 * ratio) / whole, explained / whole
+    s, W = fitted.scores.astype(np.float64), fitted.components.astype(np.float64)
+    moved, gram, lengths, off = s - s.mean(axis=0), W @ W.T, np.square(W).sum(axis=1), 0.0
+    noise = lengths if np.ndim(fitted.noise_variance) else fitted.noise_variance
+    ratio = noise / np.maximum(fitted.latent_variance, np.finfo(float).tiny)
+    cross = 2 * np.square(s).sum(axis=0) * ratio
+    if fitted.row_scale_values is not None:  # weighted rows: the mean of r is not 0
+        at = np.arange(len(s))[:: -(-len(s) // MOST_SAMPLED)]
+        rows = fitted.preprocessing.transform(dataset.with_gaps(at))
+        r = np.nan_to_num(rows - fitted.mean - s[at] @ W)
+        cross = 2 * len(s) * (moved[at] * (r @ W.T)).mean(axis=0)
+        off = len(s) * float(np.square(r.mean(axis=0)).sum())
+    squares = moved.T @ moved
+    explained = float(np.sum(squares * gram) + cross.sum() - off)
+    whole = max(float(fitted.error.sum(dtype=np.float64)) * W.shape[1] + explained, 1e-300)
+    return (np.diagonal(squares) * lengths + cross) / whole, explained / whole
 
 
 _LEAST = 1e-12

@@ -218,11 +218,10 @@ def _excess(distances: np.ndarray, rows: np.ndarray, k: int) -> float:
 
 
 def _mean(values: np.ndarray, population: int) -> AnchorMean:
-    m = len(values)
-    if m >= population or m < 2:
-        return AnchorMean(float(values.mean()), 0.0)
-    error = values.std(ddof=1) * np.sqrt((1.0 - m / population) / m)
-    return AnchorMean(float(values.mean()), float(error))
+    m, error = len(values), 0.0
+    if 1 < m < population:
+        error = float(values.std(ddof=1) * np.sqrt((1.0 - m / population) / m))
+    return AnchorMean(float(values.mean()), error)
 
 
 def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:

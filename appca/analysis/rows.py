@@ -311,9 +311,8 @@ def mixtures(
         least = max(JOINED_ROWS, JOINED_SHARE * len(group.rows))
         order = np.argsort(-counts, kind="stable").tolist()
         joined = tuple(c for c in order if counts[c] >= least)
-        place = (-len(joined), -round(effective, 9), group.spread)
-        mixed.append((place, group, Mixture(counts, effective, joined)))
-    return [(group, mixture) for _, group, mixture in sorted(mixed, key=lambda item: item[0])]
+        mixed.append((group, Mixture(counts, effective, joined)))
+    return sorted(mixed, key=lambda m: (-len(m[1].joined), -round(m[1].effective, 9), m[0].spread))
 
 
 def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int]]:

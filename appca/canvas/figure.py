@@ -29,7 +29,8 @@ from appca.words import InputError, number, shortened
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.28, 1.7  # inches; HEAD is the height of a panel's title
+MARGIN, GAP, SIDEBAR = 0.2, 0.26, 1.7  # inches; a gap has space for the name of an axis
+HEAD, FOOT = 0.28, 0.18  # for a panel's title, and the name of its axis below
 WIDE, COLUMNS, LARGEST_SIDE, MOST_PANELS = 10.5, 6, 2.2, 30
 STRIP, MAP_SIDE = (8.0, 0.9), 6.5
 LETTERS_AN_INCH = 14.0
@@ -75,12 +76,13 @@ def draw(
     drawing = _Drawing(scene, layout, colours, theme, selected, (wide, high))
     with styled(dark=dark):
         width = 2 * MARGIN + columns * (wide + GAP) - GAP + SIDEBAR
-        height = 2 * MARGIN + max(-(-len(fullest) // columns) * (high + HEAD), 2.0)
+        height = 2 * MARGIN + max(-(-len(fullest) // columns) * (high + HEAD + FOOT), 2.0)
         figure = StillFigure(figsize=(width, height))
         for place, p in enumerate(sorted(fullest)):
             line, column = divmod(place, columns)
-            left, top = MARGIN + column * (wide + GAP), MARGIN + (line + 1) * (high + HEAD)
-            box = (left / width, 1 - top / height, wide / width, high / height)
+            left = MARGIN + column * (wide + GAP)
+            bottom = MARGIN + HEAD + high + line * (high + HEAD + FOOT)
+            box = (left / width, 1 - bottom / height, wide / width, high / height)
             _panel(drawing, figure.add_axes(box), panels[p])
         if colouring:
             _legend(figure, scene.meta["colourings"][colouring], theme)
@@ -102,6 +104,10 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
         axes.axhline(0, color=theme["line"], linewidth=0.6, zorder=0)
         axes.axvline(0, color=theme["line"], linewidth=0.6, zorder=0)
         name = _named([meta["components"][k] for k in panel["components"]], side[0])
+        writers: Any = axes.set_xlabel, axes.set_ylabel
+        for text, length, write in zip(_axes(meta, panel), side, writers, strict=False):
+            label = shortened(text, int(length * LETTERS_AN_INCH)) + " →" * bool(text)
+            write(label, fontsize=8, labelpad=2, color=theme["soft"], parse_math=False)
     doubtful = scene.buffers["doubt"][rows] < meta["doubt_below"]
     axes.scatter(
         x,
@@ -147,6 +153,12 @@ def _named(components: list[dict[str, Any]], inches: float) -> str:
     letters = int(inches * LETTERS_AN_INCH) - len(numbers) - 6  # leave space for the count
     named = f"{shortened(' × '.join(names), max(letters, 2))} {numbers}"
     return numbers if names == texts else named
+
+
+def _axes(meta: dict[str, Any], panel: dict[str, Any]) -> list[str]:
+    """Return the numbers and names of the components on a panel's axes, empty without one."""
+    shown = [meta["components"][k] for k in panel["axes"]]
+    return [f"{of['number']} {of['name']}".strip() for of in shown] + ["", ""]
 
 
 def _rows_of(scene: Scene, layout: str, panel: dict[str, Any]) -> np.ndarray:
@@ -246,8 +258,7 @@ def panels_without_webgl(scene: Scene, layout: str, colouring: str) -> "go.Figur
         title, axes = header["title"], ["", ""]
         if header["kind"] != "map":
             title = _named([meta["components"][k] for k in panel["components"]], WIDE)
-            shown = [meta["components"][k] for k in panel["axes"]]
-            axes = [f"{of['number']} {of['name']}".strip() for of in shown] + axes
+            axes = _axes(meta, panel)
         colours = rgb[codes[rows]] if len(table) > LISTED_CLASSES else None
         made.append(Scatter(title, x, y, codes[rows], axes[0], axes[1], rgb=colours))
     figure = scatters(made, names)

@@ -544,7 +544,7 @@ class Criteria(Queries):
 
     @property
     def explained_variance_ratio_(self) -> Array:
-        """Explained variance (K,) as a share of the total variance of a row under the model."""
+        """Explained variance (K,) over a row's total variance under the model, about `mean_`."""
         W, share, scale = self._averages()
         total = share * np.sum(self.latent_variance_ * np.square(W).sum(axis=1))
         noise = W.shape[1] * float(np.mean(self.noise_variance_))

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from appca.analysis.association import SIGNIFICANT
 from appca.plots.components import data_uri
+from appca.words import capital, percent
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
     from appca.plots.still import StillFigure
@@ -50,6 +53,19 @@ def table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
         "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in line) + "</tr>" for line in lines
     )
     return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def associations(tests: "pd.DataFrame | None", components: Sequence[str], most: int = 40) -> str:
+    """Return the first significant tests of `appca.association` as a heading and a table."""
+    if tests is None:
+        return ""
+    significant = tests[tests["q"] < SIGNIFICANT]
+    text = f"Tests with q below {percent(SIGNIFICANT)}: {len(significant):,} of {len(tests):,}."
+    names = [components[k - 1] for k in significant["component"]]
+    columns = ["component", "part", "column", "direction", "effect", "q"]
+    lines = significant.assign(component=names)[columns].head(most).to_numpy().tolist()
+    told = "<h3>Associations</h3>" + paragraph(text)
+    return told + table([*map(capital, columns[:-1]), "q"], lines)
 
 
 def facts(lines: Mapping[str, object]) -> str:

@@ -13,6 +13,7 @@ from appca.analysis.association import ALL, SIGNIFICANT, associated, goes_with, 
 from appca.analysis.components import common, explained_shares, extremes, name_of, own_name
 from appca.analysis.enrichment import MOST_ROWS, enrichment
 from appca.canvas.scene import picture_list
+from appca.canvas.sheets import is_ink
 from appca.data.brain import blocks, events_of, has_places
 from appca.data.dataset import Dataset
 from appca.data.readers.process import read_sets_apart
@@ -25,7 +26,7 @@ from appca.ui import arrivals, kit, state
 from appca.ui.downloads import component_buttons, save_button
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, loadings, markdown, one_of, tag, words
-from appca.ui.rows import curve, is_dark, is_ink, strip
+from appca.ui.rows import curve, is_dark, strip
 from appca.ui.services import kept
 from appca.words import InputError, capital, counted, percent, shortened, signed
 
@@ -67,18 +68,17 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
     damage = shown.run and store.damage(shown.run)
     if damage:
         st.warning(markdown(damage))
-    fitted = shown.fitted
-    if rare := components.rarely_used(fitted):
+    if rare := components.rarely_used(shown.fitted):
         st.warning(
             f"Under 1% of rows use {'component' if len(rare) == 1 else 'components'} "
             f"{', '.join(map(str, rare))}. Lower K, or try another start."
         )
-    total = len(fitted.components)
-    shares, _ = _shares(shown)
+    shares, whole = _shares(dataset, shown)
+    total = len(shares)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(
             f"**{counted(total, 'component')} explain{'s' if total == 1 else ''} "
-            f"{percent(float(shares.sum()))} of the variance.** Click a name to change it, or an "
+            f"{percent(whole, 1)} of the variance.** Click a name to change it, or an "
             "end to select its rows.",
             width="content",
         )
@@ -93,7 +93,7 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
 
 def listing(dataset: Dataset, shown: Shown) -> None:
     """Draw the components as narrow cards without rows."""
-    shares, whole = _shares(shown)
+    shares, whole = _shares(dataset, shown)
     total = len(shares)
     st.caption(f"{counted(total, 'component')}, {percent(whole, 1)} of the variance")
     first = first_of_page(total, PAGE, f"drawer-components-{shown.config.id}")
@@ -108,8 +108,8 @@ def listing(dataset: Dataset, shown: Shown) -> None:
     kit.acting(tag("div", cards, "ca-gallery"), "drawer_components", _acts(dataset, shown))
 
 
-def _shares(shown: Shown) -> tuple[np.ndarray, float]:
-    return kept(f"shares-{shown.key}", lambda: explained_shares(shown.fitted))
+def _shares(dataset: Dataset, shown: Shown) -> tuple[np.ndarray, float]:
+    return kept(f"shares-{shown.key}", lambda: explained_shares(shown.fitted, dataset))
 
 
 def _acts(dataset: Dataset, shown: Shown) -> dict[str, kit.Act]:
@@ -292,6 +292,7 @@ def _save_csv(tests: "pd.DataFrame", file: str, key: str) -> None:
 MOST_TESTED_ROWS = 2_000
 MOST_FEATURES = 200  # maximum number of table columns to test; for wider tables, only labels
 MOST_LINES = 30
+MEANING = "meaning"  # among the findings of this window, for the report
 
 
 def meaning_tab(dataset: Dataset, shown: Shown) -> None:
@@ -309,6 +310,7 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     more = regions(dataset, sets)
     key = f"meaning-{shown.key}-{dataset.digest}-{sets.file if more else ''}"
     tests = kept(key, lambda: _tests(dataset, shown, more))
+    st.session_state.setdefault(state.KEYS.findings, {})[shown.key, MEANING] = tests
     telling = tests[tests["q"] < SIGNIFICANT]
     if not len(telling):
         powerless = tests.attrs["least_q"] >= SIGNIFICANT

@@ -9,7 +9,6 @@ import streamlit as st
 
 from appca.analysis import compare, components, diagnostics
 from appca.analysis.campaign import MOST_ROWS
-from appca.analysis.choose import StabilityConfig
 from appca.analysis.components import ROUGHLY, AlignedDraws, identification, name_of, patterns
 from appca.analysis.diagnostics import LARGEST_R_HAT, Check, Diagnosis, diagnose, of_chains
 from appca.analysis.fitted import FittedRun
@@ -225,8 +224,9 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
     return {"good": "Fits well", "unknown": kit.ending(shown)}.get(level, SHORT.get(said, said))
 
 
-def _checks(dataset: Dataset, shown: Shown, halves: StabilityConfig | None) -> list[Check]:
-    fitted, parameters = shown.fitted, shown.config.parameters
+def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Check]]:
+    """Return whether the fit is reliable, and the checks that say so."""
+    fitted, parameters, halves = shown.fitted, shown.config.parameters, halves_of(shown.config)
     if fitted.posterior:
         apart = diagnostics.starts_apart(shown.config.model, parameters)
         try:
@@ -249,15 +249,15 @@ def _checks(dataset: Dataset, shown: Shown, halves: StabilityConfig | None) -> l
         checks.append(Check("doubtful", "Not checked on halves", why))
     checks += _of_scales(shown.config)
     repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
-    return checks + diagnostics.of_rows(fitted.membership, len(repeated))
+    checks += diagnostics.of_rows(fitted.membership, len(repeated))
+    return diagnostics.worst(checks), checks
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw whether the fit is reliable, and the reasons."""
     sampled, info = bool(shown.fitted.posterior), shown.info
     halves = halves_of(shown.config)
-    checks = _checks(dataset, shown, halves)
-    level = diagnostics.worst(checks)
+    level, checks = verdict(dataset, shown)
     first = next(check.why for check in checks if check.level == level)
     answer(ANSWERS[level], "" if level == "good" else first, level)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

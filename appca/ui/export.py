@@ -18,15 +18,18 @@ from appca.canvas.scene import Map, Scene, scene_shown
 from appca.canvas.sheets import is_ink, sample, tiles_of
 from appca.data.dataset import Dataset
 from appca.plots.components import component_figure, montage
-from appca.plots.files import drawn, facts, framed, image, paragraph, section, table
+from appca.plots.files import associations, drawn, facts, framed, image, paragraph, section, table
 from appca.runs import run, store
 from appca.runs.home import threads
 from appca.runs.model_file import annotated_fit, model_bytes
-from appca.ui import arrivals, canvas, controls, fits, kit, services, settings, state
+from appca.ui import arrivals, canvas, controls, diagnostics, fits, kit, services, settings, state
+from appca.ui.components import MEANING
 from appca.ui.downloads import card, component_buttons, save_button, stem_of, table_buttons
 from appca.words import InputError, capital, counted, number, percent
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from appca.plots.still import StillFigure
 
 FigureMaker = Callable[[], "StillFigure"]
@@ -46,11 +49,12 @@ class Material(NamedTuple):
     selected: np.ndarray | None = None  # (N,) bool: the other rows are grey
     coordinates: np.ndarray | None = None  # (N, 2), the UMAP map
     findings: tuple[str, ...] | list[str] = ()  # sentences of comparisons of groups
+    associations: "pd.DataFrame | None" = None  # all tests of Components, if they were computed
 
 
 def figures(material: Material) -> dict[str, FigureMaker]:
     """Return the functions that draw the figures, by their keys in `FIGURES`."""
-    dataset, shown, colour, selected, places, _ = material
+    dataset, shown, colour, selected, places, *_ = material
 
     @cache
     def scene() -> Scene:
@@ -68,7 +72,7 @@ def figures(material: Material) -> dict[str, FigureMaker]:
         fitted, shape, names = shown.fitted, dataset.image_shape, dataset.feature_names
         titles = [
             f"{capital(name_of(fitted, k))}\n{percent(share, 1)} of variance"
-            for k, share in enumerate(explained_shares(fitted)[0])
+            for k, share in enumerate(explained_shares(fitted, dataset)[0])
         ]
         return component_figure(patterns(fitted, shape), titles, shape, names, axis=dataset.axis)
 
@@ -103,7 +107,7 @@ def report(material: Material, script: str) -> str:
     about = paragraph(f"{run.MODELS[config.model].title}. {run.MODELS[config.model].about}")
     chosen = [about, "<h3>Before the fit</h3>", before, "<h3>Model</h3>", parameters]
     body += [section("Data", *data), section("Settings", *chosen)]
-    body.append(section("Fit", facts(kit.fit_facts(shown))))
+    body += [section("Fit", facts(kit.fit_facts(dataset, shown))), _verdict(dataset, shown)]
     if selected is not None:
         text = f"{selected.sum():,} of {dataset.n_rows:,} rows; in figures the rest is grey."
         body.append(section("Selection", paragraph(text)))
@@ -111,15 +115,16 @@ def report(material: Material, script: str) -> str:
         body.append(section("Named selections", table(["Name", "Rows"], kept)))
     if material.findings:
         body.append(section("Comparisons of groups", *map(paragraph, material.findings)))
-    shares = enumerate(zip(explained_shares(fitted)[0], fitted.active.mean(axis=0), strict=True))
-    named = [[capital(name_of(fitted, k)), percent(a, 1), percent(use)] for k, (a, use) in shares]
+    names = [capital(name_of(fitted, k)) for k in range(len(fitted.scale))]
+    each = zip(names, explained_shares(fitted, dataset)[0], fitted.active.mean(axis=0), strict=True)
+    named = [[name, percent(share, 1), percent(part)] for name, share, part in each]
     columns = ["Component", "Share of variance", "Rows that use it"]
-    body.append(section("Components", table(columns, named)))
+    parts = [table(columns, named), associations(material.associations, names)]
+    body.append(section("Components", *parts))
     every, lines = ranked(fitted.active), list[list[object]]()
-    for subspace in every[:MOST_SUBSPACES]:
-        rows = subspace.rows
+    for used, rows in every[:MOST_SUBSPACES]:
         share, sure = len(rows) / dataset.n_rows, fitted.membership[rows].mean(dtype=float)
-        line = [title(subspace.components), f"{len(rows):,}", percent(share), percent(sure, 1)]
+        line = [title(used), f"{len(rows):,}", percent(share), percent(sure, 1)]
         lines.append([*line, number(fitted.error[rows].mean(dtype=float))])
         if classes is not None:
             most = common(classes[0], classes[1][rows])
@@ -140,6 +145,13 @@ def report(material: Material, script: str) -> str:
     return framed(f"{name}: {dataset.name}", "".join(body))
 
 
+def _verdict(dataset: Dataset, shown: fits.Shown) -> str:
+    level, checks = diagnostics.verdict(dataset, shown)
+    lines = table(["Check", "Reason"], [[check.label, check.why] for check in checks])
+    told = section("Can I trust it?", paragraph(f"{diagnostics.ANSWERS[level]}."), lines)
+    return told * (level != "unknown")
+
+
 EXAMPLE_ROWS = 5
 LINES = (
     "One line per row: id, labels, subspace and its probability, scores (zero for unused "
@@ -148,7 +160,7 @@ LINES = (
 PICTURE = "One HTML file, offline, with hover, images, lasso, search, tour and colours."
 COMPONENTS = "One line per feature, before scaling: the average, and what a score of 1 adds."
 MODEL = "Model and preprocessing in one file without pickle, for any rows with the same features."
-REPORT = "One HTML page, offline: data, settings, subspaces, components, figures and the script."
+REPORT = "One HTML page, offline: data, settings, verdict, components, figures and the script."
 ANNOTATED = "Scores, loadings, supports and their probability, with the names of appca.tl.appca."
 KINDS = ("png", "svg", "pdf")
 
@@ -156,8 +168,8 @@ KINDS = ("png", "svg", "pdf")
 def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Material]:
     """Draw menus of rows and colours; return indices of selected rows, if any, and inputs."""
     mask = state.get(dataset)
-    every = f"All {counted(dataset.n_rows, 'row')}"
-    names = {"all": every, "selected": f"Selected ({mask.sum():,})"}
+    every = counted(dataset.n_rows, "row")
+    names = {"all": f"All {every}", "selected": f"Selected ({mask.sum():,})"}
     about = "Projections of the selected rows only; figures and report mark them."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         some = kit.one_of("Rows", names, key="export_rows", help_text=about) == "selected"
@@ -167,8 +179,9 @@ def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Mat
     embedding = settings.stored_map(dataset, shown.config)
     places = None if embedding is None else embedding.coordinates[:, :2]
     said = st.session_state.get(state.KEYS.findings, {})
-    told = [said[key] for key in said if key[0] == shown.key]
-    material = Material(dataset, shown, colour, mask if some else None, places, told)
+    tests = said.get((shown.key, MEANING))
+    told = [said[key] for key in said if key[0] == shown.key and key[1] != MEANING]
+    material = Material(dataset, shown, colour, mask if some else None, places, told, tests)
     return np.flatnonzero(mask) if some else None, material
 
 

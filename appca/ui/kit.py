@@ -121,12 +121,12 @@ def numbers(pairs: Sequence[tuple[str, str]]) -> str:
     return tag("div", "".join(cells), "ca-figures")
 
 
-def fit_facts(shown: fits.Shown) -> dict[str, str]:
+def fit_facts(dataset: Dataset, shown: fits.Shown) -> dict[str, str]:
     """Return facts about a fit by name."""
     info, fitted, latent = shown.info, shown.fitted, shown.fitted.latent_variance
     lines = {
         "Log-likelihood": nats_per_row(info),
-        "Explained": f"{percent(explained_shares(fitted)[1], 1)} of variance around the model mean",
+        "Explained": f"{percent(explained_shares(fitted, dataset)[1], 1)} of variance",
         "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
         "Ended": f"{ending(shown)} in {duration(info.seconds)}",
         "Noise variance": f"{np.mean(fitted.noise_variance):.4g}",

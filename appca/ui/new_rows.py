@@ -21,8 +21,8 @@ from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart, warm
+from appca.plots import style
 from appca.plots.data import drift_chart
-from appca.plots.style import Colour
 from appca.runs.fit import fits_around_gaps, is_quick, keep_rows, project, stored
 from appca.runs.home import home
 from appca.runs.numbering import numbered
@@ -86,7 +86,9 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
         more = len(match.ignored) - MOST_NAMES
         parts.append(f"not used: {names}{f' and {more:,} more' if more > 0 else ''}")
     st.caption(kit.markdown(f"{'; '.join(parts)}."))
-    return match.dataset
+    looks = {"source": dataset.provenance.get("source", "")}
+    looks |= {} if dataset.image_shape is None else {"image_range": list(dataset.image_range)}
+    return replace(match.dataset, provenance=match.dataset.provenance | looks)
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
@@ -113,8 +115,8 @@ def _outcome(
 
 MOST_OLD, MOST_NEW = 3000, 5000
 PLACEMENT_SEED = 11
-KINDS = ("new, fits", "new, does not fit")
-OLD = -1
+KINDS = ("new, fits", "new, does not fit", "the data")
+OLD = 2  # the last of `KINDS`
 COLOURING = "new"
 HEIGHT = 560
 
@@ -166,7 +168,8 @@ def _draw_new_rows(
 
 @by_key(2)
 def _scene(both: OldAndNewRows, codes: np.ndarray) -> Scene:
-    extra = {COLOURING: Colour("category", "New rows", codes, KINDS)}
+    colours = *style.CATEGORICAL[:2], style.MISSING
+    extra = {COLOURING: style.Colour("category", "New rows", codes, KINDS, colours)}
     return scene_shown(both.dataset, both.fitted, outside=codes != OLD, colourings=extra)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.fitted import FittedRun
+from appca.canvas.sheets import is_ink
 from appca.data.dataset import Dataset
 from appca.data.readers.process import warm
 from appca.data.sources import SOURCES, Option, Source, are_here, load
@@ -84,7 +85,7 @@ def _picture_of(key: str, is_here: bool) -> np.ndarray | None:
         return None
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[: ACROSS * DOWN]
     sheet = montage(dataset.images(np.sort(rows)), ACROSS, gap=0)
-    return sheet if key in PHOTOGRAPHS else 255 - sheet
+    return 255 - sheet if is_ink(dataset) else sheet
 
 
 def ahead() -> Iterator[Callable[[], object]]:

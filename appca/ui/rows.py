@@ -31,11 +31,6 @@ def is_dark() -> bool:
     return bool(st.context.theme.type == "dark")
 
 
-def is_ink(dataset: Dataset) -> bool:
-    """Whether rows are images of bright strokes on black."""
-    return kept(f"ink-{dataset.digest}", lambda: sheets.is_ink(dataset))
-
-
 def _tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
     """Return rows as images or lines, uint8 (n, h, w) or (n, h, w, 3)."""
     if dataset.image_shape is None:
@@ -46,7 +41,7 @@ def _tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
 
 def on_page(dataset: Dataset, images: np.ndarray) -> np.ndarray:
     """Invert strokes on a light page."""
-    return 255 - images if is_ink(dataset) and not is_dark() else images
+    return 255 - images if sheets.is_ink(dataset) and not is_dark() else images
 
 
 def strip(dataset: Dataset, rows: np.ndarray, colours: Sequence[str] | None = None) -> str:
@@ -62,7 +57,7 @@ def figure(image: np.ndarray, name: str, alt: str = "") -> str:
 
 def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
     """Return the images of rows as one picture; ink is dark on a light page."""
-    ground = 0 if is_ink(dataset) and is_dark() else 255
+    ground = 0 if is_dark() else 255
     return montage(on_page(dataset, sheets.tiles_of(dataset, rows)), columns, ground=ground)
 
 

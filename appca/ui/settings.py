@@ -285,7 +285,7 @@ def of_model(dataset: Dataset, place: st.delta_generator.DeltaGenerator) -> None
         run = stored()
         if run is not None:
             with st.expander("About this fit"):
-                st.html(kit.fact_list(kit.fit_facts(run)))
+                st.html(kit.fact_list(kit.fit_facts(dataset, run)))
         cost = f"A fit with these settings takes {about(seconds())}."
         if dataset.missing is not None:
             fate = "fills them" if fits_around_gaps(now) else "needs complete rows"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.canvas.sheets import resized, sample, style_of, tile_of
+from appca.canvas.sheets import resized, sample, tile_of
 from appca.data.dataset import MISSING, Dataset, duplicate_rows
 from appca.data.pixels import KINDS, Judged, PixelShape, pixel_order, shape_of, with_shape
 from appca.data.preprocessing import suggest
@@ -21,7 +21,7 @@ from appca.runs.fit import estimate_seconds
 from appca.ui import arrivals, fits, kit, services, settings, state
 from appca.ui.arrivals import DOUBTS, HEAD_ROWS, HEADER_LINES, Opened, Reading
 from appca.ui.kit import Act, acting, button, choice, markdown, press, tag, words
-from appca.ui.rows import is_dark, sheet_of
+from appca.ui.rows import on_page, sheet_of
 from appca.ui.state import guarded
 from appca.words import about, capital, counted, listed, minus, shortened
 
@@ -363,8 +363,7 @@ def _picture(data: Dataset, row: int, shape: PixelShape) -> np.ndarray:
     low, high = float(some.min()), float(some.max())
     levels = np.clip((values - low) / ((high - low) or 1.0), 0, 1) * 255
     images = resized(levels.astype(np.uint8).reshape(-1, *shape.sides), tile_of(shape.sides))
-    image: np.ndarray = images[0]
-    return 255 - image if style_of(images) == "ink" and not is_dark() else image
+    return on_page(data, images[0])
 
 
 COLUMNS, LINES, ROW_LINES = 20, 6, 12

@@ -22,6 +22,7 @@ from appca.analysis.components import (
     steering,
     title,
 )
+from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.studies import coil20
 from appca.studies.coil20 import rgb
@@ -214,29 +215,35 @@ def test_principal_scores_agree_with_a_singular_value_decomposition(shape, seed)
         assert (found[np.abs(found).argmax(axis=0), range(found.shape[1])] > 0).all()
 
 
-@pytest.mark.parametrize("orthonormal", [True, False])
-def test_shares_are_what_each_component_takes_off_the_squared_error(seed, orthonormal):
+@pytest.mark.parametrize(("orthonormal", "scaled"), [(True, False), (False, False), (True, True)])
+def test_shares_are_what_components_take_off_the_variance_of_rows(seed, orthonormal, scaled):
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(6, 3))
     W = np.linalg.qr(W)[0] if orthonormal else W
-    Y = rng.normal(size=(40, 6)) * np.linspace(3, 1, 6)
-    mean, noise, latent = Y.mean(axis=0), 0.5, np.full(3, 2.0)
-    scores = np.zeros((40, 3))
-    for row, used in enumerate(rng.random((40, 3)) < 0.6):  # posterior means given the row's set
-        precision = W[:, used].T @ W[:, used] / noise + np.diag(1 / latent[used])
-        scores[row, used] = np.linalg.solve(precision, W[:, used].T @ (Y - mean)[row] / noise)
+    Y = rng.normal(size=(40, 6)) * np.linspace(3, 1, 6) + 2
+    active, noise, latent = rng.random((40, 3)) < 0.6, 0.5, np.full(3, 2.0)
+    mean, scores = Y.mean(axis=0) + scaled, np.zeros((40, 3))
+    for _ in range(1 if scaled else 300):  # posterior means given the row's set
+        for row, used in enumerate(active):
+            precision = W[:, used].T @ W[:, used] / noise + np.diag(1 / latent[used])
+            right = W[:, used].T @ (Y - mean)[row] / noise
+            scores[row, used] = np.linalg.solve(precision, right)
+        mean = mean if scaled else (Y - scores @ W.T).mean(axis=0)
 
     def squared_error(kept):
-        return np.square(Y - mean - (scores * kept) @ W.T).sum()
+        about_mean = np.where(kept, scores, scores.mean(axis=0))
+        return np.square(Y - mean - about_mean @ W.T).sum()
 
     given = {"scores": scores, "error": np.square(Y - mean - scores @ W.T).mean(axis=1)}
     given |= {"mean": mean, "noise_variance": noise, "latent_variance": latent}
-    shares, whole = explained_shares(fitted_run(scores != 0, components=W.T, **given))
-    total, left = squared_error([0, 0, 0]), squared_error([1, 1, 1])
+    given |= {"row_scale_values": np.ones(1)} if scaled else {}
+    fitted = fitted_run(active, components=W.T, **given)
+    shares, whole = explained_shares(fitted, Dataset("rows", Y, np.arange(40).astype(str)))
+    total, left = np.square(Y - Y.mean(axis=0)).sum(), squared_error([1, 1, 1])
     expected = [(squared_error(k != np.arange(3)) - left) / total for k in range(3)]
-    np.testing.assert_allclose(shares, expected, atol=1e-10)
-    assert whole == pytest.approx(1 - left / total, abs=1e-10)
-    assert (abs(whole - shares.sum()) < 1e-9) == orthonormal
+    np.testing.assert_allclose(shares, expected, atol=1e-6)
+    assert whole == pytest.approx(1 - left / total, abs=1e-6)
+    assert scaled or (abs(whole - shares.sum()) < 1e-9) == orthonormal
 
 
 RNG = np.random.default_rng(0)
@@ -256,10 +263,11 @@ def test_shares_are_means_over_all_orders_and_add_up_to_all_of_the_variance(mode
     np.testing.assert_allclose(sums, 1.0, atol=1e-12)
     assert len(sums) == 6
     scores, W = model.describe(X).scores, model.components_
+    mean, scores = model.mean_ + scores.mean(axis=0) @ W, scores - scores.mean(axis=0)
     orders = list(permutations(range(3)))
     for (name, block), group in shares.groupby(["class", "block"]):
         rows, columns = name == CLASSES, BLOCKS[block]
-        y = (X - model.mean_)[rows][:, columns]
+        y = (X - mean)[rows][:, columns]
         saved = np.zeros(3)
         for order in orders:
             rest = y.copy()

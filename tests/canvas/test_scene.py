@@ -326,14 +326,14 @@ def test_a_scene_comes_back_from_its_shards(monkeypatch):
     assert publish(again, dataset.digest, Parcels(b"")) == names
 
 
-def test_handwriting_is_ink_and_shaded_objects_are_photographs():
-    digits = np.rint(load("digits").X[:200].reshape(-1, 8, 8) * (255 / 16)).astype(np.uint8)
-    assert sheets.style_of(digits) == "ink"
-    y, x = np.mgrid[-1:1:32j, -1:1:32j]
-    ball = np.where(x**2 + y**2 < 0.8, 170 * np.sqrt(np.clip(1 - x**2 - y**2, 0, 1)), 0)
-    blank = np.zeros((3, 4, 4, 3), np.uint8)
-    for images in (np.uint8([ball] * 5), 255 - digits, blank, blank[..., 0]):
-        assert sheets.style_of(images) == "photo"
+def test_built_in_handwriting_is_ink_and_other_images_look_as_in_their_file():
+    digits = load("digits")
+    plain = replace(digits, provenance={"image_range": [0, 16]})
+    for dataset, style in ((digits, "ink"), (plain, "photo")):
+        assert sheets.is_ink(dataset) == (style == "ink")
+        drawn = sheets.sheets_of(dataset, np.arange(9))
+        assert drawn.style == style
+        np.testing.assert_array_equal(drawn.images(np.arange(3)), digits.images([0, 1, 2]))
 
 
 def test_components_of_a_recording_are_courses_over_time():

@@ -25,7 +25,7 @@ from tests.ui.conftest import address, charts, click, go, healthy, html, stored_
 def test_components_are_cards_with_names_and_meaning_and_a_row_can_be_steered(start):
     app = healthy(start("components/gallery"))
     assert html(app).count('class="ca-piece"') == 4
-    assert "4 components explain 48% of the variance" in told(app)
+    assert "4 components explain 44.8% of the variance" in told(app)
     assert html(app).count('data-act="select"') == 8
     assert "higher for" in html(app)
     run = RunStore(home()).get(address(app)["run"])

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from appca import load_model
+from appca.analysis.association import associated
 from appca.analysis.selections import SelectionStore
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.canvas.panels import colour_choices
@@ -210,7 +211,11 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing(monkeypatch):
     shown = Shown(run.config, fitted, run.info, None)
     findings = ["The b differ."]
     material = Material(dataset, shown, f"label:{EVIL}", selected, rng.random((90, 2)), findings)
-    text = report(material, f"# {EVIL}\nrun()")
+    assert "Associations" not in report(material, "")
+    tests = associated(fitted.scores, fitted.active, {EVIL: labels[EVIL]}).assign(q=0.01)
+    text = report(material._replace(associations=tests), f"# {EVIL}\nrun()")
+    axes = figures(material)["subspaces"]().axes
+    assert "1 Fullness →" in {text for of in axes for text in (of.get_xlabel(), of.get_ylabel())}
     assert "Of another fit" not in text
     assert "<th>weight</th>" not in text, "a number is no class"
     assert all(source.startswith("data:image/png;base64,") for source in loaded(text))
@@ -220,7 +225,9 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing(monkeypatch):
         "9 of 90 rows",
         "the first nine",
         "The b differ.",
-        "Fullness",
+        "Tests with q below 5%: 6 of 6",
+        "1 · Fullness</td><td>use",
+        "Halves not fitted yet",
         run.id,
         dataset.digest,
         "scikit-learn",
@@ -232,6 +239,7 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing(monkeypatch):
         "Fit",
         "Selection",
         "Named selections",
+        "Can I trust it?",
         "Components",
         "Subspaces",
         "Figure: UMAP",

@@ -217,7 +217,7 @@ type PageData = {
   name: string; values: Values; n: number; d: number; divide: number; note: string;
   shape: number[] | null; names: string[] | null; ids: string[] | null;
   labels: { name: string; names: string[]; codes: ArrayLike<number> }[];
-  provenance: object; raw?: Values; offset?: Float64Array; scale?: Float64Array;
+  provenance: { source?: string }; raw?: Values; offset?: Float64Array; scale?: Float64Array;
 };
 /** Colours from appca/plots, and the default settings of a fit. */
 type PageLook = Record<'few' | 'many' | 'shapes' | 'ramp', string[]> &

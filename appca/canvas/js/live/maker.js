@@ -41,18 +41,6 @@ function quantity(values, title, { ramp, missing }) {
   return { codes, colouring };
 }
 
-/** Whether images are strokes on black, by the rule of appca/canvas/sheets.py. @param {PageData} data */
-function isInk({ values, n, d, shape, divide }) {
-  if (!shape || shape[2]) return false;
-  const some = Array.from(values.subarray(0, d * Math.min(n, 200)), (v) => (255 * v) / divide);
-  const edge = [0, shape[1] - 1, d - shape[1], d - 1];
-  const isDark = (/** @type {number} */ v) => v < 32;
-  const dark = some.filter(isDark).length / some.length;
-  const corners = some.filter((v, at) => edge.includes(at % d) && isDark(v)).length;
-  const bright = some.filter((v) => v > 200).length / (some.length * (1 - dark) || 1);
-  return dark >= 0.5 && corners >= (3.6 * some.length) / d && bright >= 0.3;
-}
-
 /** Return the parts that do not depend on the fit: colours, texts, images, and the PCA map. @param {PageData} data @param {Float64Array} scores n x 2 @param {PageLook} look @returns {Part} */
 export function rowsPart(data, scores, look) {
   const { n, labels, shape, names, ids, values, d } = data;
@@ -100,7 +88,8 @@ function sheetsOf(data) {
   const [tile, cell] = [[h, w, channels], cellOf([h, w])];
   const per_sheet = Math.min((SIDE / cell) ** 2, channels > 1 ? COLOUR : GREY);
   const columns = Math.min(SIDE / cell, 1 << Math.ceil(Math.log2(Math.sqrt(per_sheet))));
-  const [count, style] = [Math.ceil(data.n / per_sheet), isInk(data) ? 'ink' : 'photo'];
+  const isInk = ['digits', 'mnist'].includes(data.provenance.source ?? ''); // as in sheets.py
+  const [count, style] = [Math.ceil(data.n / per_sheet), isInk ? 'ink' : 'photo'];
   return { tile, cell, columns, per_sheet, count, style };
 }
 
