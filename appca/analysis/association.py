@@ -40,7 +40,7 @@ def association(
     X: Any,
     table: Any,
     *,
-    blocks: Any = None,
+    adjusted_for: str | Sequence[str] = (),
     n_permutations: int = 999,
     random_state: Any = None,
 ) -> "pd.DataFrame":
@@ -56,8 +56,10 @@ def association(
         A column's kind depends on its values, not its dtype: texts, booleans, categoricals and up
         to 20 distinct whole numbers are classes; texts such as 2026-11-24 are dates. Rows without a
         value (NaN, NaT, None, masked, empty text) are excluded from the tests of that column.
-    blocks : str or array-like of shape (N,), optional
-        A column of the table, or values. Rows are permuted only within blocks, such as batches.
+    adjusted_for : str or sequence of str
+        Columns of the table that may confound, such as a batch, age or sex. Ranks are compared and
+        permuted within the strata of their classes, after regression on a cubic of the ranks of
+        their numbers and dates; rows without a value of one are left out.
     n_permutations : int
         Permutations per test, and up to ten times as many until 20 reach the observed value.
         If none does, p comes from a generalized Pareto tail (Knijnenburg et al., 2009), bounded
@@ -83,8 +85,8 @@ def association(
     Raises
     ------
     InputError
-        If the table or the blocks differ from X in number of rows, two columns share a name, or
-        the column of blocks is not in the table.
+        If the table differs from X in number of rows, two columns share a name, or a column of
+        `adjusted_for` is not in the table or does not vary.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def association(
     """
     matrix = frames.matrix_of(X)
     rows, measures = model.describe(matrix.for_model(model)), measures_of_rows(matrix.values)
-    of = table, blocks, measures, n_permutations, random_state
+    of = table, adjusted_for, measures, n_permutations, random_state
     return associated(rows.scores, rows.active, *of)
 
 
@@ -119,7 +121,7 @@ def associated(
     scores: np.ndarray,
     active: np.ndarray,
     table: Any,
-    blocks: Any = None,
+    adjusted_for: str | Sequence[str] = (),
     technical: Mapping[str, np.ndarray] | None = None,
     n_permutations: int = 999,
     random_state: Any = None,
@@ -128,22 +130,27 @@ def associated(
     import pandas as pd
 
     rng, n = np.random.default_rng(random_state), len(scores)
-    named = frames.named_columns(table)
-    if isinstance(blocks, str):
-        msg = f"blocks must be a column of the table; got “{shortened(blocks)}”."
-        refuse_if(blocks not in named, msg)
-        blocks = named.pop(blocks)
-    codes = np.zeros(n) if blocks is None else frames.column_of("blocks", blocks).values
-    msg = f"blocks must have one value per row, {n:,}; got shape {codes.shape}."
-    refuse_if(codes.shape != (n,), msg)
-    codes = np.unique(codes, return_inverse=True)[1]  # missing values form another block
-    columns, left_out = frames.columns_of(named, n)
+    columns, left_out = frames.columns_of(table, n)
+    named = {column.name: column for column in columns}
+    wanted = [adjusted_for] if isinstance(adjusted_for, str) else [*dict.fromkeys(adjusted_for)]
+    for name in wanted:
+        msg = f"adjusted_for must name columns of the table with 2 to {frames.MOST_CLASSES} classes, "
+        refuse_if(name not in named, f"{msg}or with numbers that vary; got “{shortened(name)}”.")
+    codes, numbers, complete = np.zeros(n), np.empty((0, n)), np.ones(n, dtype=bool)
+    for column in map(named.pop, wanted):
+        complete &= column.there
+        if column.kind == "class":
+            codes = codes * frames.MOST_CLASSES + column.values
+            codes = np.unique(codes, return_inverse=True)[1]
+        else:
+            numbers = np.vstack([numbers, column.values])
+    columns = list(named.values())
     by_gaps: dict[bytes, list[frames.TableColumn]] = {}
     for column in columns:
-        by_gaps.setdefault(column.there.tobytes(), []).append(column)
+        by_gaps.setdefault((column.there & complete).tobytes(), []).append(column)
     tests: list[tuple[Any, ...]] = []
     for alike in by_gaps.values():
-        there = alike[0].there
+        there = alike[0].there & complete
         used = active[there].sum(axis=0)
         both = np.flatnonzero(np.minimum(used, there.sum() - used) >= LEAST_ROWS)
         many = np.flatnonzero(used >= 2 * LEAST_ROWS)
@@ -153,7 +160,7 @@ def associated(
             targets = values[rows][:, places].astype(float)
             varied = [column for column in alike if column.varies(rows)]
             if varied and len(places) and np.ptp(targets, axis=0).all():
-                of = targets, varied, rows, codes[rows], n_permutations, rng
+                of = targets, varied, rows, codes[rows], numbers[:, rows], n_permutations, rng
                 for m, column, *results in _tested(*of):
                     about = column.name, column.kind, int(places[m]) + 1, part, int(rows.sum())
                     tests.append((*about, *results))
@@ -164,8 +171,10 @@ def associated(
         change = np.searchsorted((changes[1:] + changes[:-1]) / 2, np.arange(len(rows)))
         near = np.abs(np.arange(len(rows)) - changes[change] - 0.5) < _NEAR
         some, change = rows[near], change[near]
-        subset = {column.name: column._replace(values=column.values[some])}
-        within = associated(scores[some], active[some], subset, change, None, n_permutations, rng)
+        near = {column.name: column._replace(values=column.values[some])}
+        near[""] = frames.TableColumn("", "class", change.astype(float))
+        of = [""] * bool(change.any()), None, n_permutations, rng
+        within = associated(scores[some], active[some], near, *of)
         if (within["q"] < SIGNIFICANT).any():
             marked[column.name] = ""
     frame = pd.DataFrame(tests, columns=_TESTED)
@@ -203,10 +212,12 @@ def _tested(
     columns: Sequence[frames.TableColumn],
     rows: np.ndarray,
     blocks: np.ndarray,
+    covariates: np.ndarray,
     n_permutations: int,
     rng: np.random.Generator,
 ) -> Iterator[tuple[Any, ...]]:
     """Test columns against targets (n, M); yield m, the column and `_TESTED` from "effect" on."""
+    from scipy.linalg import orth
     from scipy.special import gammaln
     from scipy.stats import rankdata
 
@@ -217,9 +228,18 @@ def _tested(
     def scaled(x: np.ndarray) -> np.ndarray:
         return np.asarray(x / np.sqrt(np.maximum((x**2).sum(axis=1, keepdims=True), ROUNDING)))
 
+    def centred(x: np.ndarray) -> np.ndarray:
+        return np.asarray(x - (np.bincount(blocks, x) / np.bincount(blocks))[blocks])
+
+    grades = (2 * rankdata(x) / (n + 1) - 1 for x in covariates[:, order])
+    powers = [centred(x**d).round(9) for x in grades for d in (1, 2, 3)]
+    basis = orth(np.stack([np.zeros(n), *powers], axis=1))  # (n, of the covariates)
+
+    def residual(x: np.ndarray) -> np.ndarray:
+        return np.asarray(x - x @ basis @ basis.T)
+
     def ranked(x: np.ndarray) -> np.ndarray:
-        ranks = rankdata(x)
-        return np.asarray(ranks - (np.bincount(blocks, ranks) / np.bincount(blocks))[blocks])
+        return residual(centred(rankdata(x)))
 
     def log_ties(x: np.ndarray) -> float:  # log number of permutations that do not change x
         levels, codes = np.unique(x, return_inverse=True)
@@ -232,7 +252,8 @@ def _tested(
     ]
     of = np.repeat(np.arange(C), [len(part) for part in parts])  # column of each part
     T = scaled(np.stack([ranked(target) for target in targets.T]))
-    Q = scaled(np.vstack(parts).astype(float))
+    raw = scaled(np.vstack(parts).astype(float))
+    Q = residual(raw)
 
     def shares(T: np.ndarray, Q: np.ndarray, of: np.ndarray) -> np.ndarray:
         """Return the shares of targets (M, a, n) that parts (P, b, n) explain, (M, a, C, b)."""
@@ -257,11 +278,13 @@ def _tested(
     ties = [[log_ties(x) for x in values] for values in (targets.T, inside)]
     least = np.exp(np.maximum.outer(*map(np.array, ties)) - log_ties(np.zeros(n)))
     observed = shares(T[:, None], Q[:, None], of)[:, 0, :, 0]
-    tests = permuted(observed.ravel(), draw, n_permutations, least.ravel(), a * b)
+    free = n - len(np.unique(blocks))
+    observed_ = observed * max(free - basis.shape[1], 0) / max(free, 1)
+    tests = permuted(observed_.ravel(), draw, n_permutations, least.ravel(), a * b)
     p, chance = (values.reshape(M, C) for values in tests)
     ordered, products = np.sort(T, axis=1), T @ Q.T
     for m, c in np.ndindex(M, C):
-        column, X, z = columns[c], Q[of == c], products[m, of == c]
+        column, X, z = columns[c], raw[of == c], products[m, of == c]
         names = [column.names[int(code)] for code in np.unique(inside[c])] if column.names else []
         most = 1.0 if names else float((ordered[m] @ np.sort(X[0])) ** 2)
         share = (observed[m, c] - chance[m, c]) / max(most - chance[m, c], ROUNDING)
