@@ -131,20 +131,18 @@ def associated(
 
     rng, n = np.random.default_rng(random_state), len(scores)
     columns, left_out = frames.columns_of(table, n)
-    named = {column.name: column for column in columns}
-    wanted = [adjusted_for] if isinstance(adjusted_for, str) else [*dict.fromkeys(adjusted_for)]
-    for name in wanted:
-        msg = f"adjusted_for must name columns of the table with 2 to {frames.MOST_CLASSES} classes, "
-        refuse_if(name not in named, f"{msg}or with numbers that vary; got “{shortened(name)}”.")
-    codes, numbers, complete = np.zeros(n), np.empty((0, n)), np.ones(n, dtype=bool)
-    for column in map(named.pop, wanted):
-        complete &= column.there
-        if column.kind == "class":
-            codes = codes * frames.MOST_CLASSES + column.values
-            codes = np.unique(codes, return_inverse=True)[1]
-        else:
-            numbers = np.vstack([numbers, column.values])
-    columns = list(named.values())
+    wanted = [adjusted_for] if isinstance(adjusted_for, str) else list(adjusted_for)
+    unknown = [shortened(x) for x in wanted if x not in {column.name for column in columns}]
+    msg = f"Adjusting needs columns of the table that vary, with at most {frames.MOST_CLASSES} "
+    refuse_if(unknown, f"{msg}classes; got “{'”, “'.join(unknown)}”.")
+    covariates = [column for column in columns if column.name in wanted]
+    columns = [column for column in columns if column.name not in wanted]
+    complete = np.all([column.there for column in covariates], axis=0)
+    classes, numbers = (
+        np.array([x.values for x in covariates if (x.kind == "class") == is_class]).reshape(-1, n)
+        for is_class in (True, False)
+    )
+    codes = np.unique(np.vstack([np.zeros(n), classes]), axis=1, return_inverse=True)[1].ravel()
     by_gaps: dict[bytes, list[frames.TableColumn]] = {}
     for column in columns:
         by_gaps.setdefault((column.there & complete).tobytes(), []).append(column)
@@ -171,10 +169,10 @@ def associated(
         change = np.searchsorted((changes[1:] + changes[:-1]) / 2, np.arange(len(rows)))
         near = np.abs(np.arange(len(rows)) - changes[change] - 0.5) < _NEAR
         some, change = rows[near], change[near]
-        near = {column.name: column._replace(values=column.values[some])}
-        near[""] = frames.TableColumn("", "class", change.astype(float))
+        subset = {column.name: column._replace(values=column.values[some])}
+        subset[""] = frames.TableColumn("", "class", change.astype(float))
         of = [""] * bool(change.any()), None, n_permutations, rng
-        within = associated(scores[some], active[some], near, *of)
+        within = associated(scores[some], active[some], subset, *of)
         if (within["q"] < SIGNIFICANT).any():
             marked[column.name] = ""
     frame = pd.DataFrame(tests, columns=_TESTED)
@@ -233,13 +231,10 @@ def _tested(
 
     grades = (2 * rankdata(x) / (n + 1) - 1 for x in covariates[:, order])
     powers = [centred(x**d).round(9) for x in grades for d in (1, 2, 3)]
-    basis = orth(np.stack([np.zeros(n), *powers], axis=1))  # (n, of the covariates)
+    basis = orth(np.stack([np.zeros(n), *powers], axis=1))
 
     def residual(x: np.ndarray) -> np.ndarray:
         return np.asarray(x - x @ basis @ basis.T)
-
-    def ranked(x: np.ndarray) -> np.ndarray:
-        return residual(centred(rankdata(x)))
 
     def log_ties(x: np.ndarray) -> float:  # log number of permutations that do not change x
         levels, codes = np.unique(x, return_inverse=True)
@@ -247,13 +242,12 @@ def _tested(
 
     inside = [column.values[rows][order] for column in columns]
     parts = [
-        np.unique(x)[:, None] == x if column.kind == "class" else ranked(x)[None]
+        np.unique(x)[:, None] == x if column.kind == "class" else centred(rankdata(x))[None]
         for column, x in zip(columns, inside, strict=True)
     ]
     of = np.repeat(np.arange(C), [len(part) for part in parts])  # column of each part
-    T = scaled(np.stack([ranked(target) for target in targets.T]))
-    raw = scaled(np.vstack(parts).astype(float))
-    Q = residual(raw)
+    T = scaled(residual(np.stack([centred(rankdata(target)) for target in targets.T])))
+    Q = residual(raw := scaled(np.vstack(parts).astype(float)))
 
     def shares(T: np.ndarray, Q: np.ndarray, of: np.ndarray) -> np.ndarray:
         """Return the shares of targets (M, a, n) that parts (P, b, n) explain, (M, a, C, b)."""
@@ -278,18 +272,17 @@ def _tested(
     ties = [[log_ties(x) for x in values] for values in (targets.T, inside)]
     least = np.exp(np.maximum.outer(*map(np.array, ties)) - log_ties(np.zeros(n)))
     observed = shares(T[:, None], Q[:, None], of)[:, 0, :, 0]
-    free = n - len(np.unique(blocks))
-    observed_ = observed * max(free - basis.shape[1], 0) / max(free, 1)
-    tests = permuted(observed_.ravel(), draw, n_permutations, least.ravel(), a * b)
+    freedom = max(1 - basis.shape[1] / max(n - 1 - blocks[-1], 1), 0.0)  # share that remains
+    tests = permuted(freedom * observed.ravel(), draw, n_permutations, least.ravel(), a * b)
     p, chance = (values.reshape(M, C) for values in tests)
     ordered, products = np.sort(T, axis=1), T @ Q.T
     for m, c in np.ndindex(M, C):
-        column, X, z = columns[c], raw[of == c], products[m, of == c]
+        column, X, z = columns[c], Q[of == c], products[m, of == c]
         names = [column.names[int(code)] for code in np.unique(inside[c])] if column.names else []
         most = 1.0 if names else float((ordered[m] @ np.sort(X[0])) ** 2)
         share = (observed[m, c] - chance[m, c]) / max(most - chance[m, c], ROUNDING)
         effect = float(np.sqrt(np.clip(share, 0.0, 1.0)))
-        direction, *named = _ends(X, z, names)
+        direction, *named = _ends(raw[of == c], z, names)
         yield m, column, effect, direction, float(p[m, c]), float(least[m, c]), *named
 
 

@@ -45,7 +45,26 @@ def test_association_finds_chance_as_often_as_stated(name):
     active = rng.random((n, 1)) < odds[:, None]
     scores = np.where(active, rng.gamma(0.5, size=(n, 1)) + block[:, None], 0.0)
     table = {f"x{i}": draw(rng, block, n) for i in range(1000)}
-    assert_levels(associated(scores, active, table, blocks=block, random_state=1))
+    adjusted = ["block"] * (n_blocks > 1)
+    assert_levels(associated(scores, active, table | {"block": block}, adjusted, random_state=1))
+
+
+def test_covariates_explain_what_they_drive_and_nothing_else():
+    p = dict[str, list[float]]()
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        batch, age, x = rng.integers(0, 4, N), rng.normal(size=N), rng.normal(size=N)
+        driven = batch + age + rng.normal(size=N)
+        scores = (batch + age + x / 2 + rng.normal(size=N))[:, None]
+        table = {"batch": batch, "age": age, "driven": driven, "x": x}
+        adjusted = [(), ["batch", "age"]]
+        both = [associated(scores, scores < 9, table, of, random_state=seed) for of in adjusted]
+        for how, tests in zip(("plain", "adjusted"), both, strict=True):
+            for column in ("driven", "x"):
+                p.setdefault(f"{how} {column}", []).extend(tests["p"][tests["column"] == column])
+    assert max(p["plain driven"]) < 0.01
+    assert kstest(p["adjusted driven"], "uniform").pvalue > 0.01
+    assert np.mean(np.less(p["adjusted x"], 0.01)) > 0.9
 
 
 @pytest.mark.parametrize("name", ["30 rows", "half zeros", "skew"])
@@ -221,13 +240,13 @@ def test_technical_columns_are_marked_and_useless_ones_left_out():
 
 def test_what_does_not_fit_is_refused_in_a_sentence():
     active, x = np.arange(30)[:, None] % 2 == 0, np.arange(30.0)
-    for table, blocks, words in (
-        ({"a": [1.0, 2.0]}, None, "has 2 values for 30 rows; give one value per row"),
-        ({"a": x}, "b", "must be a column of the table; got “b”"),
-        ({"a": x}, np.zeros(3), "one value per row, 30; got shape"),
+    for table, name, words in (
+        ({"a": [1.0, 2.0]}, (), "has 2 values for 30 rows; give one value per row"),
+        ({"a": x, "one": [1] * 30}, "one", "that vary, with at most 200 classes; got “one”"),
+        ({"a": x}, ["a", "b"], "that vary, with at most 200 classes; got “b”"),
     ):
         with pytest.raises(InputError, match=words):
-            associated(active * 1.0, active, table, blocks=blocks)
+            associated(active * 1.0, active, table, name)
 
 
 def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name_none():
