@@ -27,7 +27,7 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, loadings, markdown, one_of, tag, words
 from appca.ui.rows import curve, is_dark, is_ink, strip
 from appca.ui.services import kept
-from appca.words import InputError, capital, counted, percent, shortened, signed
+from appca.words import InputError, capital, counted, listed, percent, shortened, signed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -292,6 +292,11 @@ def _save_csv(tests: "pd.DataFrame", file: str, key: str) -> None:
 MOST_TESTED_ROWS = 2_000
 MOST_FEATURES = 200  # maximum number of table columns to test; for wider tables, only labels
 MOST_LINES = 30
+ADJUSTED = (
+    "Columns that may confound, such as a batch, age or sex. Rows are compared and permuted within "
+    "each class, after regression of ranks on a cubic of the ranks of each number or date. Rows "
+    "without a value are left out."
+)
 
 
 def meaning_tab(dataset: Dataset, shown: Shown) -> None:
@@ -307,8 +312,14 @@ def meaning_tab(dataset: Dataset, shown: Shown) -> None:
 
 def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     more = regions(dataset, sets)
-    key = f"meaning-{shown.key}-{dataset.digest}-{sets.file if more else ''}"
-    tests = kept(key, lambda: _tests(dataset, shown, more))
+    names = list(dict.fromkeys([*dataset.labels, *_features(dataset)]))
+    look: Any = {"help": ADJUSTED, "placeholder": "nothing", "persist_state": "session"}
+    key = f"adjusted-{dataset.digest[:8]}"
+    adjusted = st.multiselect("Adjusted for", names, key=key, width=420, **look) if names else []
+    key = f"meaning-{shown.key}-{dataset.digest}-{sets.file if more else ''}-{adjusted}"
+    tests = kit.tried(key, lambda: _tests(dataset, shown, more, adjusted))
+    if tests is None:
+        return
     telling = tests[tests["q"] < SIGNIFICANT]
     if not len(telling):
         powerless = tests.attrs["least_q"] >= SIGNIFICANT
@@ -319,7 +330,7 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         )
         st.caption(f"{counted(len(tests), 'test')}; q, the corrected p, is above 5% in all.")
         return
-    st.markdown(_meaning_sentence(telling, dataset, shown))
+    st.markdown(_meaning_sentence(telling, dataset, shown, adjusted))
     _names(tests, shown)
     st.caption(
         "Square: association with the use of the component. Ring: with the score of rows that use "
@@ -327,7 +338,7 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     )
     chart(association_map(_ordered(telling, dataset), _named(shown)), "meaning_map")
     with st.expander(f"All {len(tests):,} tests"):
-        tests = tests.drop(columns=["high", "low"])
+        tests = tests.drop(columns=["high", "low"]).assign(adjusted_for=", ".join(adjusted))
         st.dataframe(tests, hide_index=True, width="stretch", key="meaning_table")
         sampled = min(dataset.n_rows, MOST_TESTED_ROWS)
         st.caption(
@@ -342,18 +353,26 @@ def _named(shown: Shown) -> list[str]:
     return [name_of(shown.fitted, k) for k in range(len(shown.fitted.components))]
 
 
-def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.DataFrame":
+def _features(dataset: Dataset) -> tuple[str, ...]:
+    is_tested = dataset.image_shape is None and dataset.n_features <= MOST_FEATURES
+    return tuple(dataset.column_names) if is_tested else ()
+
+
+def _tests(
+    dataset: Dataset, shown: Shown, more: dict[str, np.ndarray], adjusted: list[str]
+) -> "pd.DataFrame":
     import pandas as pd
 
     rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
     X, classes = dataset.with_gaps(rows), dataset.labels | more
     measures, table = measures_of_rows(X), {name: values[rows] for name, values in classes.items()}
+    names = [name for name in _features(dataset) if name not in table]
+    at = {name: d for d, name in enumerate(dataset.column_names)}
     families: list[dict[str, Any]] = [measures | table]  # each is corrected for its own tests
-    if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
-        numbers = map(number_column, dataset.column_names, X.T)
-        families.append({column.name: column for column in numbers if column.name not in table})
-    of = shown.fitted.scores[rows], shown.fitted.active[rows]
-    parts = [associated(*of, each, technical=measures, random_state=0) for each in families]
+    families += [{name: number_column(name, X[:, at[name]]) for name in names}] if names else []
+    covariates = {name: (table | families[-1])[name] for name in adjusted}
+    of, how = (shown.fitted.scores[rows], shown.fitted.active[rows]), (adjusted, measures)
+    parts = [associated(*of, part | covariates, *how, random_state=0) for part in families]
     parts[1:] = [part.assign(technical="") for part in parts[1:]]  # a sum resembles its parts
     tests = pd.concat(parts).sort_values(["q", "effect"], ascending=[True, False], kind="stable")
     tests.attrs["least_q"] = min(part.attrs["least_q"] for part in parts)
@@ -370,7 +389,9 @@ def _ordered(tests: "pd.DataFrame", dataset: Dataset) -> "pd.DataFrame":
     return ordered[ordered["column"].isin(ordered["column"].unique()[:MOST_LINES])]
 
 
-def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> str:
+def _meaning_sentence(
+    tests: "pd.DataFrame", dataset: Dataset, shown: Shown, adjusted: list[str]
+) -> str:
     sound = tests[tests["technical"] == ""]
     labels = sound[sound["column"].isin(dataset.labels)]
     first = next(part.iloc[0] for part in (labels, sound, tests) if len(part))
@@ -380,6 +401,8 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
     way = way if first["kind"] == "class" else f"it {way} with it"
     said = f"“{column}” goes most with {what} {component}: {way}."
     text = f"**{markdown(said)}**"
+    if adjusted:
+        text += f" Adjusted for {markdown(listed(adjusted))}."
     same = (sound["component"] == first["component"]) & (sound["part"] == first["part"])
     others = sound[same & ~sound["column"].isin([*dataset.labels, first["column"]])]
     if len(others) and first["column"] in dataset.labels:
