@@ -57,9 +57,9 @@ def association(
         to 20 distinct whole numbers are classes; texts such as 2026-11-24 are dates. Rows without a
         value (NaN, NaT, None, masked, empty text) are excluded from the tests of that column.
     adjusted_for : str or sequence of str
-        Columns of the table that may confound, such as a batch, age or sex. Ranks are compared and
-        permuted within the strata of their classes, after regression on a cubic of the ranks of
-        their numbers and dates; rows without a value of one are left out.
+        Columns of the table that may confound, such as a batch, age or sex. Ranks are permuted
+        within the classes, after regression on a cubic of the ranks of numbers and dates (Freedman
+        and Lane, 1983). Rows without a value are excluded.
     n_permutations : int
         Permutations per test, and up to ten times as many until 20 reach the observed value.
         If none does, p comes from a generalized Pareto tail (Knijnenburg et al., 2009), bounded
@@ -137,12 +137,10 @@ def associated(
     refuse_if(unknown, f"{msg}classes; got “{'”, “'.join(unknown)}”.")
     covariates = [column for column in columns if column.name in wanted]
     columns = [column for column in columns if column.name not in wanted]
-    complete = np.all([column.there for column in covariates], axis=0)
-    classes, numbers = (
-        np.array([x.values for x in covariates if (x.kind == "class") == is_class]).reshape(-1, n)
-        for is_class in (True, False)
-    )
-    codes = np.unique(np.vstack([np.zeros(n), classes]), axis=1, return_inverse=True)[1].ravel()
+    values = np.array([column.values for column in covariates]).reshape(len(covariates), n)
+    is_class = np.array([column.kind == "class" for column in covariates], dtype=bool)
+    strata, complete = np.vstack([np.zeros(n), values[is_class]]), ~np.isnan(values).any(axis=0)
+    codes, numbers = np.unique(strata, axis=1, return_inverse=True)[1].ravel(), values[~is_class]
     by_gaps: dict[bytes, list[frames.TableColumn]] = {}
     for column in columns:
         by_gaps.setdefault((column.there & complete).tobytes(), []).append(column)
@@ -154,8 +152,8 @@ def associated(
         many = np.flatnonzero(used >= 2 * LEAST_ROWS)
         jobs = [(USE, both, there, active)]
         jobs += [(SCORE, many[[i]], active[:, k] & there, scores) for i, k in enumerate(many)]
-        for part, places, rows, values in jobs:
-            targets = values[rows][:, places].astype(float)
+        for part, places, rows, measured in jobs:
+            targets = measured[rows][:, places].astype(float)
             varied = [column for column in alike if column.varies(rows)]
             if varied and len(places) and np.ptp(targets, axis=0).all():
                 of = targets, varied, rows, codes[rows], numbers[:, rows], n_permutations, rng
@@ -171,8 +169,8 @@ def associated(
         some, change = rows[near], change[near]
         subset = {column.name: column._replace(values=column.values[some])}
         subset[""] = frames.TableColumn("", "class", change.astype(float))
-        of = [""] * bool(change.any()), None, n_permutations, rng
-        within = associated(scores[some], active[some], subset, *of)
+        adjusted: Any = [""] * bool(change.any()), None, n_permutations, rng
+        within = associated(scores[some], active[some], subset, *adjusted)
         if (within["q"] < SIGNIFICANT).any():
             marked[column.name] = ""
     frame = pd.DataFrame(tests, columns=_TESTED)
