@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations_with_replacement, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ _BATCH = re.compile(
 _TESTED = ["column", "kind", "component", "part", "n"]
 _TESTED += ["effect", "direction", "p", "least", "high", "low"]
 SORTED = "the file is sorted by this column"
+_EACH = 5  # minimum number of rows per term of a regression on covariates
 _NEAR = 10  # rows on each side of a change of class
 _BARE = {"yes", "no", "true", "false"}  # values that mean little without the column's name
 _UNANSWERED = {"-", "?", "na", "n/a", "nan", "none", "null", "missing", "unknown", "no answer"}
@@ -59,7 +61,7 @@ def association(
     adjusted_for : str or sequence of str
         Columns of the table that may confound, such as a batch, age or sex. Ranks are permuted
         within the classes, after regression on a cubic of the ranks of numbers and dates (Freedman
-        and Lane, 1983). Rows without a value are excluded.
+        and Lane, 1983), in each class of enough rows. Rows without a value are excluded.
     n_permutations : int
         Permutations per test, and up to ten times as many until 20 reach the observed value.
         If none does, p comes from a generalized Pareto tail (Knijnenburg et al., 2009), bounded
@@ -227,9 +229,12 @@ def _tested(
     def centred(x: np.ndarray) -> np.ndarray:
         return np.asarray(x - (np.bincount(blocks, x) / np.bincount(blocks))[blocks])
 
-    grades = (2 * rankdata(x) / (n + 1) - 1 for x in covariates[:, order])
-    powers = [centred(x**d).round(9) for x in grades for d in (1, 2, 3)]
-    basis = orth(np.stack([np.zeros(n), *powers], axis=1))
+    z = 2 * rankdata(covariates[:, order], axis=1) / (n + 1) - 1
+    cubic = (x for d in (1, 2, 3) for x in combinations_with_replacement(z, d))
+    terms = [centred(np.prod(x, axis=0)).round(9) for x in islice(cubic, max(len(z), n // _EACH))]
+    groups = np.where(np.bincount(blocks)[blocks] < _EACH * len(terms), -1, blocks)
+    terms = [x * (groups == group) for x in terms for group in np.unique(groups)]
+    basis = orth(np.stack([np.zeros(n), *terms], axis=1))
 
     def residual(x: np.ndarray) -> np.ndarray:
         return np.asarray(x - x @ basis @ basis.T)

@@ -54,11 +54,9 @@ class GridConfig(FitCampaign):
             value = getattr(self, name)
             msg = f"{name} must be whole numbers from {least} on; got {value!r:.60}."
             refuse_if(np.min(value, initial=2**62) < least, msg)
-        refuse_if(
-            not 0 < len(self.cells) <= MOST_CELLS,
-            f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L give "
-            f"{len(self.cells):,}, so choose other ranges.",
-        )
+        n = len(self.cells)
+        msg = f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L give {n:,}, so "
+        refuse_if(not 0 < n <= MOST_CELLS, f"{msg}choose other ranges.")
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:

@@ -134,7 +134,7 @@ def _members(
     counts = {name: f"{len(inside[name]):,} of {len(of):,}" for name, of in listed.items()}
     out = [f"{name}, {n} features found" for name, n in counts.items() if name not in kept]
     msg = f"No set has {least} or more of the {D:,} features ({shortened('; '.join(out), 80)}); "
-    refuse_if(not kept, f"{msg}name them as in the sets, or lower `least`.")
+    refuse_if(not kept, f"{msg}name them as in the sets.")
     ends = np.cumsum([0, *map(len, kept.values())])
     flat = np.concatenate(list(kept.values()))
     members = csc_array((np.ones(len(flat)), flat, ends), shape=(D, len(kept)))

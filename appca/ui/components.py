@@ -267,7 +267,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
     if tests is None:
         return sets
     if out := tests.attrs["left_out"]:
-        st.warning(f"Left out, for too few features in these data: {markdown(listed(out))}.")
+        st.warning(f"Too few features for a test: {markdown(listed(out))}.")
     best = tests.iloc[0]
     way = "positive" if best["sign"] == "+" else "negative"
     text = f"{shortened(best['set'])} has {way} weights on "
