@@ -50,12 +50,11 @@ def test_association_finds_chance_as_often_as_stated(name):
 
 
 def test_covariates_explain_what_they_drive_and_nothing_else():
-    rng, p = np.random.default_rng(0), list[list[float]]()
+    rng, p, ways = np.random.default_rng(0), list[list[float]](), ((), ["batch", "age"])
     for _ in range(60):
         (age, x, noise, more), batch = rng.normal(size=(4, N)), rng.integers(0, 4, N)
         scores = (batch + age + x / 2 + noise)[:, None]
         table = {"batch": batch, "age": age, "driven": batch + age + more, "x": x}
-        ways = (), ["batch", "age"]
         both = [associated(scores, scores < 9, table, of, random_state=1) for of in ways]
         p.append([tests.set_index("column").loc[c, "p"] for tests in both for c in ("driven", "x")])
     plain, _, driven, inside = np.transpose(p)
