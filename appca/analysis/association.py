@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations_with_replacement, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ _BATCH = re.compile(
 _TESTED = ["column", "kind", "component", "part", "n"]
 _TESTED += ["effect", "direction", "p", "least", "high", "low"]
 SORTED = "the file is sorted by this column"
+_EACH = 5  # minimum number of rows per term of a regression on covariates
 _NEAR = 10  # rows on each side of a change of class
 _BARE = {"yes", "no", "true", "false"}  # values that mean little without the column's name
 _UNANSWERED = {"-", "?", "na", "n/a", "nan", "none", "null", "missing", "unknown", "no answer"}
@@ -40,7 +42,7 @@ def association(
     X: Any,
     table: Any,
     *,
-    blocks: Any = None,
+    adjusted_for: str | Sequence[str] = (),
     n_permutations: int = 999,
     random_state: Any = None,
 ) -> "pd.DataFrame":
@@ -56,8 +58,10 @@ def association(
         A column's kind depends on its values, not its dtype: texts, booleans, categoricals and up
         to 20 distinct whole numbers are classes; texts such as 2026-11-24 are dates. Rows without a
         value (NaN, NaT, None, masked, empty text) are excluded from the tests of that column.
-    blocks : str or array-like of shape (N,), optional
-        A column of the table, or values. Rows are permuted only within blocks, such as batches.
+    adjusted_for : str or sequence of str
+        Columns of the table that may confound, such as a batch, age or sex. Ranks are permuted
+        within the classes, after regression on a cubic of the ranks of numbers and dates (Freedman
+        and Lane, 1983), in each class of enough rows. Rows without a value are excluded.
     n_permutations : int
         Permutations per test, and up to ten times as many until 20 reach the observed value.
         If none does, p comes from a generalized Pareto tail (Knijnenburg et al., 2009), bounded
@@ -83,8 +87,8 @@ def association(
     Raises
     ------
     InputError
-        If the table or the blocks differ from X in number of rows, two columns share a name, or
-        the column of blocks is not in the table.
+        If the table differs from X in number of rows, two columns share a name, or a column of
+        `adjusted_for` is not in the table or does not vary.
 
     Examples
     --------
@@ -99,7 +103,7 @@ def association(
     """
     matrix = frames.matrix_of(X)
     rows, measures = model.describe(matrix.for_model(model)), measures_of_rows(matrix.values)
-    of = table, blocks, measures, n_permutations, random_state
+    of = table, adjusted_for, measures, n_permutations, random_state
     return associated(rows.scores, rows.active, *of)
 
 
@@ -119,7 +123,7 @@ def associated(
     scores: np.ndarray,
     active: np.ndarray,
     table: Any,
-    blocks: Any = None,
+    adjusted_for: str | Sequence[str] = (),
     technical: Mapping[str, np.ndarray] | None = None,
     n_permutations: int = 999,
     random_state: Any = None,
@@ -128,32 +132,33 @@ def associated(
     import pandas as pd
 
     rng, n = np.random.default_rng(random_state), len(scores)
-    named = frames.named_columns(table)
-    if isinstance(blocks, str):
-        msg = f"blocks must be a column of the table; got “{shortened(blocks)}”."
-        refuse_if(blocks not in named, msg)
-        blocks = named.pop(blocks)
-    codes = np.zeros(n) if blocks is None else frames.column_of("blocks", blocks).values
-    msg = f"blocks must have one value per row, {n:,}; got shape {codes.shape}."
-    refuse_if(codes.shape != (n,), msg)
-    codes = np.unique(codes, return_inverse=True)[1]  # missing values form another block
-    columns, left_out = frames.columns_of(named, n)
+    columns, left_out = frames.columns_of(table, n)
+    wanted = [adjusted_for] if isinstance(adjusted_for, str) else list(adjusted_for)
+    unknown = [shortened(x) for x in wanted if x not in {column.name for column in columns}]
+    msg = f"Adjusting needs columns of the table that vary, with at most {frames.MOST_CLASSES} "
+    refuse_if(unknown, f"{msg}classes; got “{'”, “'.join(unknown)}”.")
+    covariates = [column for column in columns if column.name in wanted]
+    columns = [column for column in columns if column.name not in wanted]
+    values = np.array([column.values for column in covariates]).reshape(len(covariates), n)
+    is_class = np.array([column.kind == "class" for column in covariates], dtype=bool)
+    strata, complete = np.vstack([np.zeros(n), values[is_class]]), ~np.isnan(values).any(axis=0)
+    codes, numbers = np.unique(strata, axis=1, return_inverse=True)[1].ravel(), values[~is_class]
     by_gaps: dict[bytes, list[frames.TableColumn]] = {}
     for column in columns:
-        by_gaps.setdefault(column.there.tobytes(), []).append(column)
+        by_gaps.setdefault((column.there & complete).tobytes(), []).append(column)
     tests: list[tuple[Any, ...]] = []
     for alike in by_gaps.values():
-        there = alike[0].there
+        there = alike[0].there & complete
         used = active[there].sum(axis=0)
         both = np.flatnonzero(np.minimum(used, there.sum() - used) >= LEAST_ROWS)
         many = np.flatnonzero(used >= 2 * LEAST_ROWS)
         jobs = [(USE, both, there, active)]
         jobs += [(SCORE, many[[i]], active[:, k] & there, scores) for i, k in enumerate(many)]
-        for part, places, rows, values in jobs:
-            targets = values[rows][:, places].astype(float)
+        for part, places, rows, measured in jobs:
+            targets = measured[rows][:, places].astype(float)
             varied = [column for column in alike if column.varies(rows)]
             if varied and len(places) and np.ptp(targets, axis=0).all():
-                of = targets, varied, rows, codes[rows], n_permutations, rng
+                of = targets, varied, rows, codes[rows], numbers[:, rows], n_permutations, rng
                 for m, column, *results in _tested(*of):
                     about = column.name, column.kind, int(places[m]) + 1, part, int(rows.sum())
                     tests.append((*about, *results))
@@ -165,7 +170,9 @@ def associated(
         near = np.abs(np.arange(len(rows)) - changes[change] - 0.5) < _NEAR
         some, change = rows[near], change[near]
         subset = {column.name: column._replace(values=column.values[some])}
-        within = associated(scores[some], active[some], subset, change, None, n_permutations, rng)
+        subset[""] = frames.TableColumn("", "class", change.astype(float))
+        adjusted: Any = [""] * bool(change.any()), None, n_permutations, rng
+        within = associated(scores[some], active[some], subset, *adjusted)
         if (within["q"] < SIGNIFICANT).any():
             marked[column.name] = ""
     frame = pd.DataFrame(tests, columns=_TESTED)
@@ -203,10 +210,12 @@ def _tested(
     columns: Sequence[frames.TableColumn],
     rows: np.ndarray,
     blocks: np.ndarray,
+    covariates: np.ndarray,
     n_permutations: int,
     rng: np.random.Generator,
 ) -> Iterator[tuple[Any, ...]]:
     """Test columns against targets (n, M); yield m, the column and `_TESTED` from "effect" on."""
+    from scipy.linalg import orth
     from scipy.special import gammaln
     from scipy.stats import rankdata
 
@@ -217,9 +226,18 @@ def _tested(
     def scaled(x: np.ndarray) -> np.ndarray:
         return np.asarray(x / np.sqrt(np.maximum((x**2).sum(axis=1, keepdims=True), ROUNDING)))
 
-    def ranked(x: np.ndarray) -> np.ndarray:
-        ranks = rankdata(x)
-        return np.asarray(ranks - (np.bincount(blocks, ranks) / np.bincount(blocks))[blocks])
+    def centred(x: np.ndarray) -> np.ndarray:
+        return np.asarray(x - (np.bincount(blocks, x) / np.bincount(blocks))[blocks])
+
+    z = 2 * rankdata(covariates[:, order], axis=1) / (n + 1) - 1
+    cubic = (x for d in (1, 2, 3) for x in combinations_with_replacement(z, d))
+    terms = [centred(np.prod(x, axis=0)).round(9) for x in islice(cubic, max(len(z), n // _EACH))]
+    groups = np.where(np.bincount(blocks)[blocks] < _EACH * len(terms), -1, blocks)
+    terms = [x * (groups == group) for x in terms for group in np.unique(groups)]
+    basis = orth(np.stack([np.zeros(n), *terms], axis=1))
+
+    def residual(x: np.ndarray) -> np.ndarray:
+        return np.asarray(x - x @ basis @ basis.T)
 
     def log_ties(x: np.ndarray) -> float:  # log number of permutations that do not change x
         levels, codes = np.unique(x, return_inverse=True)
@@ -227,12 +245,12 @@ def _tested(
 
     inside = [column.values[rows][order] for column in columns]
     parts = [
-        np.unique(x)[:, None] == x if column.kind == "class" else ranked(x)[None]
+        np.unique(x)[:, None] == x if column.kind == "class" else centred(rankdata(x))[None]
         for column, x in zip(columns, inside, strict=True)
     ]
     of = np.repeat(np.arange(C), [len(part) for part in parts])  # column of each part
-    T = scaled(np.stack([ranked(target) for target in targets.T]))
-    Q = scaled(np.vstack(parts).astype(float))
+    T = scaled(residual(np.stack([centred(rankdata(target)) for target in targets.T])))
+    Q = residual(raw := scaled(np.vstack(parts).astype(float)))
 
     def shares(T: np.ndarray, Q: np.ndarray, of: np.ndarray) -> np.ndarray:
         """Return the shares of targets (M, a, n) that parts (P, b, n) explain, (M, a, C, b)."""
@@ -257,7 +275,8 @@ def _tested(
     ties = [[log_ties(x) for x in values] for values in (targets.T, inside)]
     least = np.exp(np.maximum.outer(*map(np.array, ties)) - log_ties(np.zeros(n)))
     observed = shares(T[:, None], Q[:, None], of)[:, 0, :, 0]
-    tests = permuted(observed.ravel(), draw, n_permutations, least.ravel(), a * b)
+    freedom = max(1 - basis.shape[1] / max(n - 1 - blocks[-1], 1), 0.0)  # share that remains
+    tests = permuted(freedom * observed.ravel(), draw, n_permutations, least.ravel(), a * b)
     p, chance = (values.reshape(M, C) for values in tests)
     ordered, products = np.sort(T, axis=1), T @ Q.T
     for m, c in np.ndindex(M, C):
@@ -266,7 +285,7 @@ def _tested(
         most = 1.0 if names else float((ordered[m] @ np.sort(X[0])) ** 2)
         share = (observed[m, c] - chance[m, c]) / max(most - chance[m, c], ROUNDING)
         effect = float(np.sqrt(np.clip(share, 0.0, 1.0)))
-        direction, *named = _ends(X, z, names)
+        direction, *named = _ends(raw[of == c], z, names)
         yield m, column, effect, direction, float(p[m, c]), float(least[m, c]), *named
 
 

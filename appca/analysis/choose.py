@@ -54,11 +54,9 @@ class GridConfig(FitCampaign):
             value = getattr(self, name)
             msg = f"{name} must be whole numbers from {least} on; got {value!r:.60}."
             refuse_if(np.min(value, initial=2**62) < least, msg)
-        refuse_if(
-            not 0 < len(self.cells) <= MOST_CELLS,
-            f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L give "
-            f"{len(self.cells):,}, so choose other ranges.",
-        )
+        n = len(self.cells)
+        msg = f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L give {n:,}, so "
+        refuse_if(not 0 < n <= MOST_CELLS, f"{msg}choose other ranges.")
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -120,7 +118,7 @@ def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np
 
 
 class GridTable(NamedTuple):
-    """A grid as arrays; cells not measured in all folds are NaN."""
+    """A grid as arrays; NaN where a cell is not measured in a fold."""
 
     components: tuple[int, ...]
     actives: tuple[int, ...]
@@ -133,10 +131,9 @@ def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
     """Arrange the records of a grid."""
 
     def in_folds(k: int, active: int) -> Floats:
-        steps = [(k, active, fold) for fold in range(config.n_folds)]
-        if not all(step in measured for step in steps):
-            return np.full((len(steps), 2), np.nan)
-        return np.array([measured[step][:2] for step in steps], dtype=np.float64)
+        steps = ((k, active, fold) for fold in range(config.n_folds))
+        records = [measured.get(step, [None, None])[:2] for step in steps]
+        return np.array(records, dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
     baseline = {q: in_folds(q, q)[:, 0] for q in sorted({*config.components, *config.actives})}
@@ -144,18 +141,21 @@ def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
     return GridTable(config.components, config.actives, values[..., 0], values[..., 1], complete)
 
 
-def near(log_likelihood: Floats) -> np.ndarray:
-    """Mark, (...) bool, the best cell of (..., fold) and all cells within one standard error.
+def behind(log_likelihood: Floats) -> tuple[Floats, Floats]:
+    """Return how far cells (..., fold) are below the best on average, and the standard errors."""
+    means = np.nan_to_num(log_likelihood.mean(axis=-1), nan=-np.inf)
+    gaps = log_likelihood[np.unravel_index(means.argmax(), means.shape)] - log_likelihood
+    return gaps.mean(axis=-1), standard_error(gaps)
 
-    Standard errors are those of differences within folds.
-    """
-    means = log_likelihood.mean(axis=-1)
-    if np.isnan(means).all():
-        return np.zeros(means.shape, dtype=bool)
-    best = np.unravel_index(np.nanargmax(means), means.shape)
-    behind = log_likelihood[best] - log_likelihood
-    error = behind.std(axis=-1, ddof=1) / np.sqrt(behind.shape[-1])
-    return np.asarray(behind.mean(axis=-1) <= error)  # comparisons with NaN are False
+
+def near(log_likelihood: Floats) -> np.ndarray:
+    """Mark, (...) bool, the best cell of (..., fold) and all cells within one standard error."""
+    return np.asarray(np.less_equal(*behind(log_likelihood)))  # False for NaN
+
+
+def standard_error(values: Floats) -> Floats:
+    """Return the standard error (...) of the mean of values (..., fold)."""
+    return np.asarray(values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1]))
 
 
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:

@@ -287,12 +287,8 @@ SWITCHES: dict[str, dict[str, str]] = {  # settings of each extension of the pap
     "number": {"n_active": "learned"},
 }
 _CHOICES = product((False, True), repeat=len(SWITCHES))
-VARIANTS = tuple(
-    sorted(
-        ("+".join(compress(SWITCHES, chosen)) or PAPER for chosen in _CHOICES),
-        key=lambda name: name not in (PAPER, ROW_SCALES),  # for a first picture
-    )
-)
+_NAMES = ("+".join(compress(SWITCHES, chosen)) or PAPER for chosen in _CHOICES)
+VARIANTS = tuple(sorted(_NAMES, key=lambda name: name not in (PAPER, ROW_SCALES)))
 MIXTURES: dict[str, dict[str, Any]] = {  # settings of `MixtureOfFactorAnalysers`
     "mixture": {},
     "mixture_diagonal": {"noise": "diagonal"},

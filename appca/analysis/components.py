@@ -270,25 +270,6 @@ def explained_shares(fitted: FittedRun, dataset: Dataset) -> tuple[np.ndarray, f
     return (np.diagonal(squares) * lengths + cross) / whole, explained / whole
 
 
-_LEAST = 1e-12
-
-
-def slant(images: np.ndarray) -> np.ndarray:
-    """Return the slant (N,) of uint8 images (N, h, w) in degrees, positive to the right.
-
-    Slant is the arctan of the slope of x on height. From second moments of the brightness,
-    tan(slant) = cov(x, -y) / var(y), the shear that makes the glyph upright.
-    """
-    n, h, w = images.shape
-    light = images.reshape(n, -1).astype(np.float64)
-    total = np.maximum(light.sum(axis=1), _LEAST)
-    up, right = -np.repeat(np.arange(h, dtype=float), w), np.tile(np.arange(w, dtype=float), h)
-    mean_up, mean_right = light @ up / total, light @ right / total
-    across = light @ (up * right) / total - mean_up * mean_right
-    tall = light @ (up * up) / total - mean_up**2
-    return np.asarray(np.degrees(np.arctan2(across, np.maximum(tall, _LEAST))))
-
-
 def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, float, float]:
     """Compare values (N,) of the rows `inside`, (N,) bool, with the values of all other rows.
 
@@ -302,7 +283,7 @@ def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, f
     if n < 2 or m < 2:
         return n, mean, sd, np.nan, np.nan
     pooled = np.sqrt(((n - 1) * members.var(ddof=1) + (m - 1) * rest.var(ddof=1)) / (n + m - 2))
-    d = float((members.mean() - rest.mean()) / max(pooled, _LEAST))
+    d = float((members.mean() - rest.mean()) / max(pooled, 1e-12))
     return n, mean, sd, d, float(np.sqrt((n + m) / (n * m) + d**2 / (2 * (n + m))))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from appca.analysis.permutation import corrected, permuted
 from appca.data.readers.process import read_sets
 from appca.frames import matrix_of
-from appca.words import naming_extra, refuse_if
+from appca.words import naming_extra, refuse_if, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,9 +58,10 @@ def enrichment(
     -------
     DataFrame
         One row for each `set`, `component` (counted from 1) and `sign` ("+" or "-"), sorted by
-        `q`, then by decreasing effect: `n` features, `effect` (the statistic in standard
-        deviations of the null), `p`, one-sided, and `q`, corrected for all tests (Benjamini and
-        Hochberg, 1995).
+        `q`, then by decreasing effect: `n` features, of so many `listed` in the set, `effect` (the
+        statistic in standard deviations of the null), `p`, one-sided, and `q`, corrected for all
+        tests (Benjamini and Hochberg, 1995). ``attrs["left_out"]`` lists ignored sets, such as
+        "hypoxia, 0 of 40 features found".
 
     Raises
     ------
@@ -70,7 +71,7 @@ def enrichment(
     import pandas as pd
 
     matrix = matrix_of(X)
-    names, members = _members(sets, feature_names, matrix.values.shape[1], least)
+    names, members, listed, left_out = _members(sets, feature_names, matrix.values.shape[1], least)
     rng = np.random.default_rng(random_state)
     rows = np.sort(rng.permutation(matrix.values.shape[0])[:MOST_ROWS])
     part = matrix._replace(values=matrix.values[rows])
@@ -106,29 +107,35 @@ def enrichment(
         "component": k + 1,
         "sign": np.where(sign, "-", "+"),
         "n": np.diff(members.indptr)[s],
+        "listed": np.array(listed)[s],
         "effect": (signed / spread[:, None]).ravel(),
         "p": p,
         "q": corrected(p),
     }
     order = np.lexsort((-results["effect"], results["q"]))
-    return pd.DataFrame(results).iloc[order].reset_index(drop=True)
+    frame = pd.DataFrame(results).iloc[order].reset_index(drop=True)
+    frame.attrs["left_out"] = left_out
+    return frame
 
 
-def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[list[str], Any]:
-    """Return the names of sufficiently large sets, and their features, sparse (D, S)."""
+def _members(
+    sets: Any, features: Sequence[str], D: int, least: int
+) -> tuple[list[str], Any, list[int], list[str]]:
+    """Return the S large sets, their features, sparse (D, S), listed sizes, and the small sets."""
     from scipy.sparse import csc_array
 
     msg = f"X has {D:,} features; got {len(features):,} names, so give one name per feature."
     refuse_if(len(features) != D, msg)
     place = {str(name): d for d, name in enumerate(features)}
     wanted = sets if isinstance(sets, Mapping) else read_sets(Path(sets).name, Path(sets))
-    inside = {
-        str(key): sorted({place[f] for f in map(str, of) if f in place})
-        for key, of in wanted.items()
-    }
+    listed = {str(key): {*map(str, of)} for key, of in wanted.items()}
+    inside = {name: sorted(place[f] for f in of if f in place) for name, of in listed.items()}
     kept = {name: places for name, places in inside.items() if least <= len(places) < D}
-    msg = f"No set has {least} or more of the {D:,} features; name them as in the sets, or lower "
-    refuse_if(not kept, f"{msg}`least`.")
+    counts = {name: f"{len(inside[name]):,} of {len(of):,}" for name, of in listed.items()}
+    out = [f"{name}, {n} features found" for name, n in counts.items() if name not in kept]
+    msg = f"No set has {least} or more of the {D:,} features ({shortened('; '.join(out), 80)}); "
+    refuse_if(not kept, f"{msg}name them as in the sets.")
     ends = np.cumsum([0, *map(len, kept.values())])
     flat = np.concatenate(list(kept.values()))
-    return list(kept), csc_array((np.ones(len(flat)), flat, ends), shape=(D, len(kept)))
+    members = csc_array((np.ones(len(flat)), flat, ends), shape=(D, len(kept)))
+    return list(kept), members, [len(listed[name]) for name in kept], out

@@ -222,10 +222,8 @@ class FittedRun(FittedModel, DescribedRows):
         return sha.hexdigest()
 
 
-_EVERY_MODEL = (
-    *("components", "mean", "noise_variance"),
-    *("latent_variance", "explained_variance", "scale"),
-)
+_VARIANCES = "noise_variance", "latent_variance", "explained_variance"
+_EVERY_MODEL = ("components", "mean", *_VARIANCES, "scale")
 _SOME_MODELS = ("weights", "size_probabilities", "row_scale_values", "row_scale_probabilities")
 SOME_ROW_ARRAYS = "log_likelihood_errors", "row_scales"  # optional arrays
 ROW_ARRAYS = tuple(part.name for part in fields(DescribedRows) if part.name not in SOME_ROW_ARRAYS)

@@ -53,9 +53,7 @@ COLOURS = {
     "residual": RowColour("Distance from its reconstruction.", lambda _, run, __: run.error),
     "membership": RowColour("Probability of its support.", lambda _, run, __: run.membership),
     "likelihood": RowColour("How probable a row is.", lambda _, run, __: run.log_likelihood_rows),
-    "row order": RowColour(
-        "Place in the file.", lambda d, *_: np.arange(d.n_rows), lambda *_: True
-    ),
+    "row order": RowColour("The file's order.", lambda d, *_: np.arange(d.n_rows), lambda *_: True),
     MAP: RowColour(_TRUST, lambda _, __, trust: trust, lambda _, trust: trust is not None),
     "trust of the panels": RowColour(_TRUST, _of_panels, lambda d, _: d.n_rows <= MOST_RANKED),
 }

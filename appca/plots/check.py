@@ -29,6 +29,8 @@ class Picture(NamedTuple):
     components: tuple[int, ...]  # K of each column
     actives: tuple[int, ...]  # L of each row
     name: str  # name and unit of the number
+    # (nK, nL) distances below the best cell, and their standard errors
+    behind: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:
@@ -37,7 +39,7 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
     A click on a cell selects a point with customdata (K, L): invisible points cover the cells,
     because Plotly cannot select cells of a heat map.
     """
-    values, components, actives, name = picture
+    values, components, actives, name, behind = picture
     columns, rows = [str(k) for k in components], [f"L = {active}" for active in actives]
     finite = values[np.isfinite(values)]
     span = float(np.ptp(finite) or abs(finite[0]) or 1.0) if finite.size else 1.0
@@ -53,13 +55,19 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
     cells |= {"texttemplate": "%{text}", "textfont": {"size": 12}}
     cells |= {"text": texts} if len(columns) <= MOST_TEXT else {}
     places = np.argwhere(np.isfinite(values))
-    about = [[components[i], actives[j], text(values[i, j], digits + 2)] for i, j in places]
+    about = [[components[i], actives[j], text(values[i, j], digits + 2), ""] for i, j in places]
+    for line, (i, j) in zip(about, places, strict=True):
+        if behind is not None:
+            gap, error = (float(part[i, j]) for part in behind)
+            close = ", within one standard error of it" * (gap <= error)
+            line[3] = f"<br>{number(gap)} ± {number(error)} below the best{close}"
+            line[3] *= gap > 0 or error > 0
     hover = "K = %{customdata[0]}, L = %{customdata[1]}<br>%{customdata[2]}"
     points: dict[str, Any] = {"type": "scatter", "mode": "markers", "customdata": about}
     points |= {"x": [columns[i] for i, _ in places], "y": [rows[j] for _, j in places]}
     points["marker"] = {"symbol": "square", "size": 40, "opacity": 0, "color": "#ffffff"}
     points |= {"selected": {"marker": {"opacity": 0.35}}, "unselected": {"marker": {"opacity": 0}}}
-    points["hovertemplate"] = f"{hover} {name}<extra></extra>"
+    points["hovertemplate"] = f"{hover} {name}%{{customdata[3]}}<extra></extra>"
     possible = np.array(components)[:, None] >= np.array(actives)
     empty = np.where(possible & np.isnan(values), 0.0, np.nan).T
     waiting = grid | {"z": empty, "colorscale": [[0, PALE], [1, PALE]]}
@@ -78,7 +86,7 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
 
 def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:
     """Draw a curve over K for each L; the suggested L is emphasized and the suggested K ringed."""
-    values, components, actives, name = picture
+    values, components, actives, name, _ = picture
     K, L = suggested or (None, None)
     ks = np.array(components)[np.isfinite(values).any(axis=1)]
     across = {"title": "K", "showgrid": False, "dtick": int(np.ptp(ks) if len(ks) else 0) // 10 + 1}

@@ -151,12 +151,27 @@ def fitted_digits(options: Options, report: Report) -> tuple[Digits, PanelFit]:
     return digits, fit(digits.Y, options, report, 0.85, 0.95)
 
 
+def slant(images: np.ndarray) -> np.ndarray:
+    """Return the slant (N,) of uint8 images (N, h, w) in degrees, positive to the right.
+
+    From second moments of the ink, tan(slant) = cov(x, -y) / var(y), the shear of the glyph.
+    """
+    n, h, w = images.shape
+    light = images.reshape(n, -1).astype(np.float64)
+    total = np.maximum(light.sum(axis=1), 1e-12)
+    up, right = -np.repeat(np.arange(h, dtype=float), w), np.tile(np.arange(w, dtype=float), h)
+    mean_up, mean_right = light @ up / total, light @ right / total
+    across = light @ (up * right) / total - mean_up * mean_right
+    tall = np.maximum(light @ (up * up) / total - mean_up**2, 1e-12)
+    return np.asarray(np.degrees(np.arctan2(across, tall)))
+
+
 def measures(digits: Digits) -> dict[str, np.ndarray]:
     """Return ink mass in pixels, slant in degrees, and absolute slant, one value per digit."""
     ink = digits.images.sum(axis=(1, 2), dtype=np.float64) / 255.0  # counts fully lit pixels
-    leaning = components.slant(digits.images)
-    sizes = np.abs(leaning)
-    return {"ink, pixels": ink, "slant, degrees": leaning, "size of the slant, degrees": sizes}
+    leaning = slant(digits.images)
+    absolute = {"size of the slant, degrees": np.abs(leaning)}
+    return {"ink, pixels": ink, "slant, degrees": leaning} | absolute
 
 
 def effects(digits: Digits, fitted: PanelFit) -> list[Row]:

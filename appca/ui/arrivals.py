@@ -606,7 +606,8 @@ def assumed() -> None:
     report, offers = opened.read(options).report, []
     if names := list(report.get("likely_labels", {})):
         label = f"Use {kit.markdown(listed(names))} as label{'s' * (len(names) > 1)}"
-        offers.append((label, "label", options | {"roles": dict.fromkeys(names, "label")}))
+        roles = options.get("roles", {}) | dict.fromkeys(names, "label")
+        offers.append((label, "label", options | {"roles": roles}))
     if doubtful := doubtful_features(opened.read(options)):
         roles = options.get("roles", {}) | dict.fromkeys(doubtful, "ignored")
         why = f", {next(iter(doubtful.values()))}" * (len(doubtful) == 1)

@@ -192,13 +192,16 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
             selection_mode="points",
             config={"displayModeBar": False},
         )
-        st.caption("Outlined: suggested. Click a cell to see it in Explore.")
+        near = counted(int(choose.near(grid.log_likelihood).sum()), "cell")
+        said = f"Outlined: suggested. Best, or within one standard error of it: {near}."
+        st.caption(f"{said} Click a cell to see it in Explore.")
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
         kit.chart(plots.by_budget(picture, best.cell), "choose_curves")
     i, j = grid.components.index(k), grid.actives.index(active)
-    likelihood = float(grid.log_likelihood[i, j].mean())
-    told = [(fixed(likelihood), f"nats per row at {k} and {active}")]
+    nats = grid.log_likelihood[i, j]
+    held_out = " ± ".join(fixed(float(x)) for x in (nats.mean(), choose.standard_error(nats)))
+    told = [(held_out, f"nats per row at {k} and {active}, ± standard error")]
     if np.isfinite(more):
         told.append((f"+{fixed(more)}", f"nats over PCA with {active}"))
     if np.isfinite(share):
@@ -214,8 +217,8 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
 
 
 def _picture(grid: GridTable) -> plots.Picture:
-    values = grid.log_likelihood.mean(axis=-1)
-    return plots.Picture(values, grid.components, grid.actives, "nats per row")
+    values, behind = grid.log_likelihood.mean(axis=-1), choose.behind(grid.log_likelihood)
+    return plots.Picture(values, grid.components, grid.actives, "nats per row", behind)
 
 
 def _draw_live(config: GridConfig) -> None:

@@ -28,7 +28,7 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, loadings, markdown, one_of, tag, words
 from appca.ui.rows import curve, is_dark, strip
 from appca.ui.services import kept
-from appca.words import InputError, capital, counted, percent, shortened, signed
+from appca.words import InputError, capital, counted, listed, percent, shortened, signed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,10 +143,8 @@ def _put(dataset: Dataset, rows: np.ndarray) -> None:
 
 def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
     """Return a component's picture, and its weights or the ends of its axis, as HTML."""
-    every = kept(
-        f"patterns-{shown.key}",
-        lambda: components.patterns(shown.fitted, plots.picture_shape(dataset)),
-    )
+    made = partial(components.patterns, shown.fitted, plots.picture_shape(dataset))
+    every = kept(f"patterns-{shown.key}", made)
     if dataset.is_ordered:
         return curve(dataset, {capital(name_of(shown.fitted, k)): every[k]}), ""
     picture = picture_of(every[k], dataset, dark=is_dark())
@@ -180,10 +178,8 @@ def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> s
     meant = kept(f"meant-{shown.key}", lambda: goes_with(dataset, fitted))[k]
     look = "".join(_look(dataset, shown, k))
     if has_places(dataset):
-        slices = kept(
-            f"slices-{shown.key}-{dark}",
-            lambda: plots.slices_of(dataset, fitted.scores, COURSE, dark=dark),
-        )
+        made = partial(plots.slices_of, dataset, fitted.scores, COURSE, dark=dark)
+        slices = kept(f"slices-{shown.key}-{dark}", made)
         alt = f"The slice with most of {name_of(fitted, k)}"
         where = tag("img", "", src=data_uri(slices[k]), alt=alt)
         look = tag("div", bands + look, "ca-course") + where
@@ -267,32 +263,34 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
         model, X = _rows_of_fit(dataset, shown, campaign.sample_of(dataset.n_rows, MOST_ROWS, 0))
         return enrichment(model, X, sets.features, dataset.column_names)
 
-    tests = kit.tried(f"enriched-{shown.key}-{sets.file}", tested)
+    tests = kit.tried(f"enriched-{shown.key}-{sets.file}", tested, st.error)
     if tests is None:
         return sets
+    if out := tests.attrs["left_out"]:
+        st.warning(f"Too few features for a test: {markdown(listed(out))}.")
     best = tests.iloc[0]
     way = "positive" if best["sign"] == "+" else "negative"
     text = f"{shortened(best['set'])} has {way} weights on "
     text += name_of(shown.fitted, best["component"] - 1)
     verdict = "" if best["q"] < SIGNIFICANT else " No set differs significantly from chance."
-    st.markdown(f"**{markdown(text)}**: effect {best['effect']:.1f}, q {best['q']:.2g}.{verdict}")
+    text = f"**{markdown(text)}**: effect {best['effect']:.1f}, q {best['q']:.2g}, "
+    st.markdown(f"{text}{best['n']} of {best['listed']} features found.{verdict}")
     st.dataframe(tests, hide_index=True, width="stretch", key="sets_table")
     st.caption(
         f"{counted(tests['set'].nunique(), 'set')}, by component and sign. Effects are in standard "
         "deviations of random directions whose features vary together as the residuals do."
     )
-    _save_csv(tests, f"sets-{shown.config.id}.csv", "sets-csv")
+    content = partial(tables.csv_bytes, tests)
+    save_button("Save CSV", content, f"sets-{shown.config.id}.csv", key="sets-csv")
     return sets
-
-
-def _save_csv(tests: "pd.DataFrame", file: str, key: str) -> None:
-    save_button("Save CSV", partial(tables.csv_bytes, tests), file, key=key)
 
 
 MOST_TESTED_ROWS = 2_000
 MOST_FEATURES = 200  # maximum number of table columns to test; for wider tables, only labels
 MOST_LINES = 30
 MEANING = "meaning"  # among the findings of this window, for the report
+ADJUSTED = "Columns that may confound. Rows are compared within classes, ranks after regression on "
+ADJUSTED += "a cubic of the ranks of numbers. Rows without a value are left out."
 
 
 def meaning_tab(dataset: Dataset, shown: Shown) -> None:
@@ -308,20 +306,27 @@ def meaning_tab(dataset: Dataset, shown: Shown) -> None:
 
 def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     more = regions(dataset, sets)
-    key = f"meaning-{shown.key}-{dataset.digest}-{sets.file if more else ''}"
-    tests = kept(key, lambda: _tests(dataset, shown, more))
+    is_narrow = dataset.image_shape is None and dataset.n_features <= MOST_FEATURES
+    tested = dataset.column_names if is_narrow else ()
+    names = list(dict.fromkeys([*dataset.labels, *tested]))
+    look: Any = {"placeholder": "nothing", "persist_state": "session", "width": 420}
+    look |= {"help": ADJUSTED, "key": f"adjusted-{dataset.digest}"}
+    adjusted = st.multiselect("Adjusted for", names, **look) if names else []
+    key = f"meaning-{shown.key}-{dataset.digest}-{sets.file if more else ''}-{adjusted}"
+    tests = kit.tried(key, lambda: _tests(dataset, shown, more, adjusted, tested))
+    if tests is None:
+        return
     st.session_state.setdefault(state.KEYS.findings, {})[shown.key, MEANING] = tests
     telling = tests[tests["q"] < SIGNIFICANT]
     if not len(telling):
-        powerless = tests.attrs["least_q"] >= SIGNIFICANT
-        st.markdown(
-            "**Nothing can be concluded: with so few rows no association could be significant.**"
-            if powerless
-            else "**No association was found.** Weak associations may exist."
-        )
+        text = "**No association was found.** Weak associations may exist."
+        if tests.attrs["least_q"] >= SIGNIFICANT:
+            text = "**Nothing can be concluded: so few rows allow no significant association.**"
+        st.markdown(text)
         st.caption(f"{counted(len(tests), 'test')}; q, the corrected p, is above 5% in all.")
         return
-    st.markdown(_meaning_sentence(telling, dataset, shown))
+    text = _meaning_sentence(telling, dataset, shown)
+    st.markdown(text + f" Adjusted for {markdown(listed(adjusted))}." * bool(adjusted))
     _names(tests, shown)
     st.caption(
         "Square: association with the use of the component. Ring: with the score of rows that use "
@@ -329,7 +334,8 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     )
     chart(association_map(_ordered(telling, dataset), _named(shown)), "meaning_map")
     with st.expander(f"All {len(tests):,} tests"):
-        tests = tests.drop(columns=["high", "low"])
+        said = {"adjusted_for": ", ".join(adjusted)} if adjusted else {}
+        tests = tests.drop(columns=["high", "low"]).assign(**said)
         st.dataframe(tests, hide_index=True, width="stretch", key="meaning_table")
         sampled = min(dataset.n_rows, MOST_TESTED_ROWS)
         st.caption(
@@ -337,25 +343,29 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
             "component. n is the number of values. Effects: 0 (chance) to 1. p: permutations. q: "
             "corrected (Benjamini and Hochberg), labels apart from features, which shape the fit."
         )
-        _save_csv(tests, f"meaning-{shown.config.id}.csv", "meaning-csv")
+        content = partial(tables.csv_bytes, tests)
+        save_button("Save CSV", content, f"meaning-{shown.config.id}.csv", key="meaning-csv")
 
 
 def _named(shown: Shown) -> list[str]:
     return [name_of(shown.fitted, k) for k in range(len(shown.fitted.components))]
 
 
-def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.DataFrame":
+def _tests(
+    dataset: Dataset, shown: Shown, more: dict[str, np.ndarray], adjusted: list[str], tested: Any
+) -> "pd.DataFrame":
     import pandas as pd
 
     rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
     X, classes = dataset.with_gaps(rows), dataset.labels | more
     measures, table = measures_of_rows(X), {name: values[rows] for name, values in classes.items()}
-    families: list[dict[str, Any]] = [measures | table]  # each is corrected for its own tests
-    if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
-        numbers = map(number_column, dataset.column_names, X.T)
-        families.append({column.name: column for column in numbers if column.name not in table})
-    of = shown.fitted.scores[rows], shown.fitted.active[rows]
-    parts = [associated(*of, each, technical=measures, random_state=0) for each in families]
+    features = {name: number_column(name, x) for name, x in zip(tested, X.T, strict=False)}
+    features = {name: column for name, column in features.items() if name not in table}
+    # each family is corrected for its own tests
+    families: list[dict[str, Any]] = [measures | table, *filter(None, [features])]
+    covariates = {name: (table | features)[name] for name in adjusted}
+    of, how = (shown.fitted.scores[rows], shown.fitted.active[rows]), (adjusted, measures)
+    parts = [associated(*of, part | covariates, *how, random_state=0) for part in families]
     parts[1:] = [part.assign(technical="") for part in parts[1:]]  # a sum resembles its parts
     tests = pd.concat(parts).sort_values(["q", "effect"], ascending=[True, False], kind="stable")
     tests.attrs["least_q"] = min(part.attrs["least_q"] for part in parts)

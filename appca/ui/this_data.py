@@ -19,7 +19,7 @@ from appca.ordered import lines_of_rows
 from appca.plots.components import data_uri
 from appca.runs.fit import estimate_seconds
 from appca.ui import arrivals, fits, kit, services, settings, state
-from appca.ui.arrivals import DOUBTS, HEAD_ROWS, HEADER_LINES, Opened, Reading
+from appca.ui.arrivals import AUTO, DOUBTS, HEAD_ROWS, HEADER_LINES, Opened, Reading
 from appca.ui.kit import Act, acting, button, choice, markdown, press, tag, words
 from appca.ui.rows import on_page, sheet_of
 from appca.ui.state import guarded
@@ -403,6 +403,8 @@ def _is_as_opened(opened: Opened) -> bool:
     _lines(opened, reading)
     if reading.head or (data is not None and data.image_shape is None):
         _preview(reading, opened, opened.key)
+    if opened.draft.get("roles"):
+        press("Use detected roles", "detected_roles", opened.change, "roles", AUTO)
     if data is not None and data.digest == opened.digest:
         return True
     if data is not None:

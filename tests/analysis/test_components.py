@@ -24,7 +24,7 @@ from appca.analysis.components import (
 )
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.studies import coil20
+from appca.studies import coil20, digits
 from appca.studies.coil20 import rgb
 from appca.words import InputError
 from tests.fitted_runs import fitted_run
@@ -80,7 +80,7 @@ def line(degrees: float, size: int = 41) -> np.ndarray:
 def test_a_stroke_has_its_angle_its_lit_pixels_and_its_width():
     angles = [-30, -10, 0, 15, 35]
     strokes = np.stack([*map(line, angles), np.zeros((41, 41), np.uint8)])
-    np.testing.assert_allclose(components.slant(strokes), [*angles, 0], atol=0.7)
+    np.testing.assert_allclose(digits.slant(strokes), [*angles, 0], atol=0.7)
     images = np.zeros((3, 8, 10), np.uint8)
     images[0, 3, [2, 6]] = 200
     images[1] = 255

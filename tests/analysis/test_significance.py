@@ -45,7 +45,21 @@ def test_association_finds_chance_as_often_as_stated(name):
     active = rng.random((n, 1)) < odds[:, None]
     scores = np.where(active, rng.gamma(0.5, size=(n, 1)) + block[:, None], 0.0)
     table = {f"x{i}": draw(rng, block, n) for i in range(1000)}
-    assert_levels(associated(scores, active, table, blocks=block, random_state=1))
+    table, how = table | {"block": block}, "block" if n_blocks > 1 else ()
+    assert_levels(associated(scores, active, table, how, random_state=1))
+
+
+def test_covariates_explain_what_they_drive_and_nothing_else():
+    rng, p, ways = np.random.default_rng(0), list[list[float]](), ((), ["batch", "age"])
+    for _ in range(60):
+        (age, x, noise, more), batch = rng.normal(size=(4, N)), rng.integers(0, 4, N)
+        scores = (batch + age + x / 2 + noise)[:, None]
+        table = {"batch": batch, "age": age, "driven": batch + age + more, "x": x}
+        both = [associated(scores, scores < 9, table, of, random_state=1) for of in ways]
+        p.append([tests.set_index("column").loc[c, "p"] for tests in both for c in ("driven", "x")])
+    plain, _, driven, inside = np.transpose(p)
+    assert kstest(driven, "uniform").pvalue > 0.01
+    assert max(plain.max(), np.quantile(inside, 0.9)) < 0.01
 
 
 @pytest.mark.parametrize("name", ["30 rows", "half zeros", "skew"])
@@ -221,13 +235,13 @@ def test_technical_columns_are_marked_and_useless_ones_left_out():
 
 def test_what_does_not_fit_is_refused_in_a_sentence():
     active, x = np.arange(30)[:, None] % 2 == 0, np.arange(30.0)
-    for table, blocks, words in (
-        ({"a": [1.0, 2.0]}, None, "has 2 values for 30 rows; give one value per row"),
-        ({"a": x}, "b", "must be a column of the table; got “b”"),
-        ({"a": x}, np.zeros(3), "one value per row, 30; got shape"),
+    for table, name, words in (
+        ({"a": [1.0, 2.0]}, (), "has 2 values for 30 rows; give one value per row"),
+        ({"a": x, "one": [1] * 30}, "one", "that vary, with at most 200 classes; got “one”"),
+        ({"a": x}, ["a", "b"], "that vary, with at most 200 classes; got “b”"),
     ):
         with pytest.raises(InputError, match=words):
-            associated(active * 1.0, active, table, blocks=blocks)
+            associated(active * 1.0, active, table, name)
 
 
 def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name_none():

@@ -152,7 +152,8 @@ def test_whole_numbers_that_may_be_labels_become_some_by_one_click_on_two_pages(
     assert "may be labels" in told(healthy(app))
     go(app, "data/this")
     assert chosen(app, "Role of population") == "Feature"
-    press(app, "read_as", "suggested")
+    assert "as label" in html(choose(app, "preview", "Role of a", "Ignored")), "not answered yet"
+    press(click(app, "detected_roles"), "read_as", "suggested")
     assert chosen(healthy(app), "Role of population") == "Label"
     assert "as label" not in html(app)
     assert "44 rows × 2" in html(click(app, "upload_use"))

@@ -509,7 +509,8 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
         names = (row_ids(np.arange(n)) if ids is None else ids).tolist()
         matrix, features, ids, labels = matrix.T.copy(), names, np.array(features), {}
     else:
-        report["likely_labels"] = {} if options.roles else likely_labels(columns, roles, frame)
+        likely, chosen = likely_labels(columns, roles, frame), options.roles or {}
+        report["likely_labels"] = {name: n for name, n in likely.items() if name not in chosen}
     far = far_values(matrix)
     report["far"] = {features[j]: [*values.items()] for j, values in far.items()}
     named = any(table.named) or options.transpose
