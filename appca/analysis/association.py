@@ -1,7 +1,7 @@
 """Associations between components and the columns of a table."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement, islice
 from typing import TYPE_CHECKING, Any
 
@@ -303,6 +303,19 @@ def _ends(
     effects = np.abs(products) / np.sqrt(1 - (X > 0).mean(axis=1))
     high, low = (tuple(names[c] for c in some if effects[c] >= LEAST) for some in ends.values())
     return "; ".join(words), high, low
+
+
+MOST_LINES = 30
+
+
+def ordered(tests: "pd.DataFrame", labels: Collection[str]) -> "pd.DataFrame":
+    """Return the tests of the first columns: labels, then technical measures, then features."""
+    technical = tests["technical"]
+    place = np.where(technical != "", 1, np.where(tests["column"].isin(labels), 0, 2))
+    kinds = np.where(technical == SORTED, " (sorted by it)", " (technical)")
+    named = tests.assign(column=tests["column"] + np.where(technical != "", kinds, ""))
+    lines = named.iloc[np.argsort(place, kind="stable")]
+    return lines[lines["column"].isin(lines["column"].unique()[:MOST_LINES])]
 
 
 def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:

@@ -56,12 +56,11 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
     cells |= {"text": texts} if len(columns) <= MOST_TEXT else {}
     places = np.argwhere(np.isfinite(values))
     about = [[components[i], actives[j], text(values[i, j], digits + 2), ""] for i, j in places]
-    for line, (i, j) in zip(about, places, strict=True):
-        if behind is not None:
-            gap, error = (float(part[i, j]) for part in behind)
-            close = ", within one standard error of it" * (gap <= error)
-            line[3] = f"<br>{number(gap)} ± {number(error)} below the best{close}"
-            line[3] *= gap > 0 or error > 0
+    for line, (i, j) in zip(about, places, strict=True) if behind else ():
+        gap, error = (float(part[i, j]) for part in behind or ())
+        close = ", within one standard error of it" * (gap <= error)
+        said = f"<br>{number(gap)} ± {number(error)} below the best{close}"
+        line[3] = said * (gap > 0 or error > 0)
     hover = "K = %{customdata[0]}, L = %{customdata[1]}<br>%{customdata[2]}"
     points: dict[str, Any] = {"type": "scatter", "mode": "markers", "customdata": about}
     points |= {"x": [columns[i] for i, _ in places], "y": [rows[j] for _, j in places]}

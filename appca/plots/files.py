@@ -49,10 +49,8 @@ def paragraph(text: str, tag: str = "p") -> str:
 def table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     """Return a table: numbers with four digits, a dash for None, pictures for uint8 arrays."""
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in line) + "</tr>" for line in lines
-    )
-    return f"<table><tr>{head}</tr>{body}</table>"
+    rows = ("".join(f"<td>{_cell(value)}</td>" for value in line) for line in lines)
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
 def associations(tests: "pd.DataFrame | None", components: Sequence[str], most: int = 40) -> str:
@@ -63,9 +61,10 @@ def associations(tests: "pd.DataFrame | None", components: Sequence[str], most: 
     text = f"Tests with q below {percent(SIGNIFICANT)}: {len(significant):,} of {len(tests):,}."
     names = [components[k - 1] for k in significant["component"]]
     columns = ["component", "part", "column", "direction", "effect", "q"]
+    columns += [name for name in ["adjusted_for"] if name in tests]
     lines = significant.assign(component=names)[columns].head(most).to_numpy().tolist()
-    told = "<h3>Associations</h3>" + paragraph(text)
-    return told + table([*map(capital, columns[:-1]), "q"], lines)
+    heads = [name if name == "q" else capital(name.replace("_", " ")) for name in columns]
+    return f"<h3>Associations</h3>{paragraph(text)}" + table(heads, lines)
 
 
 def facts(lines: Mapping[str, object]) -> str:

@@ -287,10 +287,8 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
 
 MOST_TESTED_ROWS = 2_000
 MOST_FEATURES = 200  # maximum number of table columns to test; for wider tables, only labels
-MOST_LINES = 30
 MEANING = "meaning"  # among the findings of this window, for the report
-ADJUSTED = "Columns that may confound. Rows are compared within classes, ranks after regression on "
-ADJUSTED += "a cubic of the ranks of numbers. Rows without a value are left out."
+ADJUSTED = "Compared within classes, ranks after regression on a cubic of the ranks of numbers."
 
 
 def meaning_tab(dataset: Dataset, shown: Shown) -> None:
@@ -332,10 +330,10 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         "Square: association with the use of the component. Ring: with the score of rows that use "
         "it. Red: both rise. Blue: one falls. Purple: classes differ. Pale: a small effect."
     )
-    chart(association_map(_ordered(telling, dataset), _named(shown)), "meaning_map")
+    lines = association.ordered(telling, dataset.labels)
+    chart(association_map(lines, _named(shown)), "meaning_map")
     with st.expander(f"All {len(tests):,} tests"):
-        said = {"adjusted_for": ", ".join(adjusted)} if adjusted else {}
-        tests = tests.drop(columns=["high", "low"]).assign(**said)
+        tests = tests.drop(columns=["high", "low"])
         st.dataframe(tests, hide_index=True, width="stretch", key="meaning_table")
         sampled = min(dataset.n_rows, MOST_TESTED_ROWS)
         st.caption(
@@ -367,19 +365,11 @@ def _tests(
     of, how = (shown.fitted.scores[rows], shown.fitted.active[rows]), (adjusted, measures)
     parts = [associated(*of, part | covariates, *how, random_state=0) for part in families]
     parts[1:] = [part.assign(technical="") for part in parts[1:]]  # a sum resembles its parts
+    said = {"adjusted_for": ", ".join(adjusted)} if adjusted else {}
     tests = pd.concat(parts).sort_values(["q", "effect"], ascending=[True, False], kind="stable")
+    tests = tests.assign(**said)
     tests.attrs["least_q"] = min(part.attrs["least_q"] for part in parts)
     return tests
-
-
-def _ordered(tests: "pd.DataFrame", dataset: Dataset) -> "pd.DataFrame":
-    """Return the tests of the first columns: labels, then technical measures, then features."""
-    technical = tests["technical"]
-    place = np.where(technical != "", 1, np.where(tests["column"].isin(dataset.labels), 0, 2))
-    kinds = np.where(technical == association.SORTED, " (sorted by it)", " (technical)")
-    named = tests.assign(column=tests["column"] + np.where(technical != "", kinds, ""))
-    ordered = named.iloc[np.argsort(place, kind="stable")]
-    return ordered[ordered["column"].isin(ordered["column"].unique()[:MOST_LINES])]
 
 
 def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> str:
@@ -534,14 +524,8 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
     if shape is not None:
         drawn = picture_list(fitted, dataset, dark=is_dark())
         low, high = dataset.image_range
-        image = {
-            "width": shape[1],
-            "height": shape[0],
-            "channels": shape[2] if shape[2:] else 1,
-            "low": low,
-            "factor": 255.0 / ((high - low) or 1.0),
-            "ink": is_ink(dataset),
-        }
+        size = {"width": shape[1], "height": shape[0], "channels": shape[2] if shape[2:] else 1}
+        image = size | {"low": low, "factor": 255 / ((high - low) or 1), "ink": is_ink(dataset)}
     else:
         X, prepare = dataset.X, fitted.preprocessing.prepare
         X = X if prepare is None else prepare.apply(X.astype(np.float64))
@@ -550,23 +534,17 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
         lows = np.minimum(X.min(axis=0), steered.average - reached).tolist()
         highs = np.maximum(X.max(axis=0), steered.average + reached).tolist()
         names = [dataset.column_names[j] for j in steered.columns.tolist()]
-        columns = [
-            {"name": name, "low": low, "high": high}
-            for name, low, high in zip(names, lows, highs, strict=True)
-        ]
+        ends = zip(names, lows, highs, strict=True)
+        columns = [{"name": name, "low": low, "high": high} for name, low, high in ends]
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_DOTS]
     pairs, K = components.pair_counts(fitted.active), len(fitted.components)
     classes, codes, colours = dataset.class_column, np.zeros(len(rows), np.uint8), [NEUTRAL]
     if classes is not None and (count := len(classes[0])) < 255:
         codes = np.where(classes[1][rows] < 0, count, classes[1][rows]).astype(np.uint8)
         colours = [*(class_colour(code, count) for code in range(count)), MISSING]
+    pictures: list[str | None] = [*map(data_uri, drawn)] or [None] * K
     parts = [
-        {
-            "number": k + 1,
-            "name": own_name(fitted, k),
-            "picture": data_uri(drawn[k]) if drawn else None,
-            "reach": reach,
-        }
+        {"number": k + 1, "name": own_name(fitted, k), "picture": pictures[k], "reach": reach}
         for k, reach in enumerate(steered.reach.tolist())
     ]
     scores = np.where(fitted.active[rows], fitted.scores[rows], 0.0)

@@ -103,10 +103,8 @@ def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]
 
 
 def _group_means(dataset: Dataset, sides: list[np.ndarray], key: str) -> None:
-    group, rest = kept(
-        f"means-{key}",
-        lambda: [dataset.X[side].mean(axis=0, dtype=np.float64) for side in sides],
-    )
+    X = dataset.X
+    group, rest = kept(f"means-{key}", lambda: [X[of].mean(axis=0, dtype=float) for of in sides])
     shape = dataset.image_shape
     if shape is None:
         st.caption("The mean of these rows, and of the others")
