@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from appca.processes import return_freed_arrays
 from appca.ui import server, streamlit_internals, warm_up
 
 PAGES = {  # the first one opens at the bare address
@@ -36,7 +35,6 @@ elif __name__ != "__mp_main__":  # once, imported by `streamlit run` before it s
     streamlit_internals.prepare()
     server.check_and_hold()
     server.allow_many_files()
-    return_freed_arrays()
     app = st.App(
         __file__,
         routes=server.routes(),

@@ -18,6 +18,7 @@ from importlib import import_module
 from pkgutil import walk_packages
 
 from appca import ui
+from appca.processes import return_freed_arrays, start_compiler
 
 FIRST = ("appca.ui.frame", "appca.ui.explore", "appca.models.adaptive_ppca", "sklearn.datasets")
 OTHERS = ("numba", "plotly.graph_objects", "scipy.cluster.hierarchy", "sklearn.cluster")
@@ -62,6 +63,7 @@ def wait_for_quiet(seconds: float = QUIET_SECONDS) -> None:
 
 
 def _warm_up(ended: threading.Event) -> None:
+    return_freed_arrays()
     if OPENS in os.environ:
         threading.Thread(target=_look_ahead, daemon=True, name="look ahead").start()
     else:
@@ -80,8 +82,6 @@ def _warm_up(ended: threading.Event) -> None:
         wait_for_quiet()
         with suppress(Exception):
             step()
-    from appca.processes import start_compiler
-
     compiler = start_compiler(COMPILED)
     while compiler.poll() is None and not ended.wait(0.2):
         pass

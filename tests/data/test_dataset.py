@@ -229,7 +229,7 @@ def test_the_list_shows_the_newest_first_under_its_newest_name(store, monkeypatc
     newest, oldest = store.list()
     assert (newest.name, oldest.name) == ("newer", "older")
     assert newest == store.summary(newest.digest)
-    assert newest[1:] == ("newer", 4, "test", 200.0)
+    assert newest[1:] == ("newer", 4, "test", 200.0, newest.digest)
 
 
 def test_what_is_deleted_is_gone_and_its_open_view_stays_and_no_digest_is_a_path(store):

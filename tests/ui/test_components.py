@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from appca.analysis.association import SORTED
+from appca.analysis.association import SORTED, ordered
 from appca.analysis.components import sharing
 from appca.data.dataset import Dataset
 from appca.data.readers import process
@@ -98,8 +98,8 @@ def test_technical_columns_are_marked_and_the_region_of_a_voxel_is_a_class():
     lines = [("ash", ""), ("row sum", "it follows the row sum"), ("cultivar", ""), ("ash", "")]
     lines += [("day", SORTED)]
     tests = pd.DataFrame(lines, columns=["column", "technical"])
-    ordered = components._ordered(tests, load("wine"))["column"].tolist()
-    assert ordered == [*("cultivar", "row sum (technical)", "day (sorted by it)", "ash", "ash")]
+    named = ordered(tests, load("wine").labels)["column"].tolist()
+    assert named == [*("cultivar", "row sum (technical)", "day (sorted by it)", "ash", "ash")]
     recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
     sets = components.Sets({"region 4": ["voxel-0-0-1"]}, "file")
     assert components.regions(recording, sets)["region"].tolist() == ["region 4", ""]
