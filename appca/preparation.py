@@ -156,6 +156,15 @@ class Prepared(NamedTuple):
         """Return rows (n, D) in data units, with a typical size if sizes were normalized."""
         return PREPARATIONS[self.name].undo(y, self.learned)
 
+    def sized(self, y: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return rows (n, D) of a typical size, from `undo`, at the offset and size of x (D,)."""
+        if self.name not in BY_ROW:
+            return y
+        typical = self.undo(self.apply(x[None]))[0]
+        moved = typical - typical.mean()
+        size = (moved @ x) / max(moved @ moved, np.finfo(float).tiny)
+        return np.asarray((y - typical.mean()) * size + x.mean())
+
     def suits(self, n_features: int) -> bool:
         """Whether the learned array matches this number of features."""
         ends = {"tfidf": (n_features + 1,), "ranks": (len(self.learned), n_features)}

@@ -30,7 +30,7 @@ _TESTED += ["effect", "direction", "p", "least", "high", "low"]
 SORTED = "the file is sorted by this column"
 _EACH = 5  # minimum number of rows per term of a regression on covariates
 _NEAR = 10  # rows on each side of a change of class
-_BARE = {"yes", "no", "true", "false"}  # values that mean little without the column's name
+_BARE = {"yes", "no", "true", "false", "none", "other"}  # need the name of their column
 _UNANSWERED = {"-", "?", "na", "n/a", "nan", "none", "null", "missing", "unknown", "no answer"}
 _RESULTS = [*_TESTED[:4], "effect", "direction", "n", "p", "q", "technical", "high", "low"]
 _DRAWN = 1 << 20  # maximum number of permuted targets, or of centred cells, in memory
@@ -433,7 +433,8 @@ def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
         pre, end = ("", "s") if dataset.image_shape else (f"{column} ", "")
         ways = ("higher", "lower") if of_score else ("used more", "used less")
         for way, names in zip(ways, (test["high"], test["low"]), strict=True):
-            short = [pre + x + end if x.isdigit() or not x[1:] else shortened(x, 24) for x in names]
+            bare = {x for x in names if x.isdigit() or not x[1:] or x.lower() in _BARE}
+            short = [pre + x + end if x in bare else shortened(x, 24) for x in names]
             phrases += [f"{way} for {' and '.join(short)}"] if names else []
         if phrases:
             sentences.setdefault(test["component"], ", ".join(phrases))

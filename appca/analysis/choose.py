@@ -21,6 +21,7 @@ from appca.words import fixed, refuse_if
 
 MODELS = ("aPPCA", "aFA")  # models with an exact held-out likelihood
 MOST_CELLS = 600
+UNDECIDED = 0.5  # share of cells near the best that is told
 _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
@@ -202,7 +203,9 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
     j = int(np.argmax(as_good.any(axis=0)))
     k, L = grid.components[int(np.argmax(as_good[:, j]))], grid.actives[j]
     if k < grid.components[-1] and grid.actives[-1] > L:
-        return Suggestion((k, L), "The smallest L, then K, within one standard error of the best.")
+        text = "The smallest L, then K, within one standard error of the best"
+        text += f", as are {as_good.sum()} choices." if as_good.mean() > UNDECIDED else "."
+        return Suggestion((k, L), text)
     measured = ~np.isnan(grid.log_likelihood).any(axis=-1)
     there = np.array(grid.actives)[measured.any(axis=0)].tolist()
     j = grid.actives.index(L := next(size for size in (n_active, 2, *there) if size in there))

@@ -95,19 +95,6 @@ def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndar
     return before.directions(model.components.T).T
 
 
-def score_spread(model: FittedModel) -> np.ndarray | None:
-    """Return the posterior standard deviation (K,) of a score, given the row's components.
-
-    None if it differs between rows, because components are not orthonormal or noise is per feature.
-    """
-    W, noise = model.components.astype(np.float64), np.unique(model.noise_variance)
-    scaled = model.row_scale_values is not None
-    if scaled or len(noise) != 1 or not np.allclose(W @ W.T, np.eye(len(W)), atol=1e-4):
-        return None
-    tau2 = np.maximum(model.latent_variance, np.finfo(float).tiny)
-    return np.asarray(np.sqrt(tau2 * noise / (tau2 + noise)))
-
-
 def extremes(rows: DescribedRows, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows with the lowest and the highest scores on component k, counted from 0.
 

@@ -96,6 +96,7 @@ LEVELS: tuple[Level, ...] = ("good", "unknown", "doubtful", "bad")
 MOST_DOUBTFUL, MOST_REPEATED = 1 / 3, 0.01  # maximum shares of doubtful and of repeated rows
 MOST_AT_FLOOR = 0.05  # maximum share of features at their noise floor
 MOST_OF_A_ROW, MOST_BEFORE_BAD = 0.1, 0.5  # maximum shares of one row in the squared projections
+LEAST_USERS = 20  # of a component, to judge the share of one row in it
 RECOVERED = 0.9  # minimum median |cos| of a component over fits to halves of the rows
 CLEAR = 2.0  # standard errors that count as a clear difference
 
@@ -258,6 +259,13 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
         why = f"{part} comes from row {name}: look at that row, and remove it if it is an error."
         level: Level = "bad" if share > MOST_BEFORE_BAD else "doubtful"
         return [*checks, Check(level, "One row dominates", why)]
+    squares = np.square(fitted.scores, dtype=np.float64)
+    of = squares.max(axis=0) / np.maximum(squares.sum(axis=0), np.finfo(float).tiny)
+    if of.max() > MOST_BEFORE_BAD and fitted.active[:, k := int(of.argmax())].sum() >= LEAST_USERS:
+        name = shortened(ids[squares[:, k].argmax()])
+        why = f"{percent(of[k])} of component {k + 1} comes from row {name}: look at that row, and "
+        why += "leave it out if it is an error."
+        return [*checks, Check("doubtful", "One row is a component", why)]
     return [*checks, Check("good", "No row dominates", f"Row {name} contributes most: {part}.")]
 
 

@@ -41,7 +41,8 @@ def parts(dataset: "Dataset", fitted: FittedRun, row: int) -> RowParts:
     scores = fitted.scores[row, used].astype(np.float64)
     steps = scores[:, None] * fitted.components[used].astype(np.float64)
     path = np.vstack([fitted.mean[None].astype(np.float64), steps]).cumsum(axis=0)
-    pictures = fitted.preprocessing.inverse_transform(path)
+    pictures, prepare = fitted.preprocessing.inverse_transform(path), fitted.preprocessing.prepare
+    pictures = pictures if prepare is None else prepare.sized(pictures, x)
     terms = np.diff(pictures, axis=0)
     return RowParts(x, pictures[0], tuple(used.tolist()), scores, terms, pictures[-1])
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.components import own_name, patterns, score_spread
-from appca.analysis.fitted import FittedRun
+from appca.analysis.components import own_name, patterns
+from appca.analysis.fitted import FittedModel, FittedRun
 from appca.analysis.groups import MEASURES, column_of
 from appca.canvas.layouts import first_of, layouts_of, map_layout
 from appca.canvas.panels import Usage, colour_choices, colour_of, of_components, usage_of
@@ -263,6 +263,19 @@ def _colouring(colour: style.Colour) -> tuple[dict[str, Any], np.ndarray]:
     return header, levels.codes
 
 
+def _score_spread(model: FittedModel) -> np.ndarray | None:
+    """Return the posterior standard deviation (K,) of a score, given the row's components.
+
+    None if it differs between rows, because components are not orthonormal or noise is per feature.
+    """
+    W, noise = model.components.astype(np.float64), np.unique(model.noise_variance)
+    scaled = model.row_scale_values is not None
+    if scaled or len(noise) != 1 or not np.allclose(W @ W.T, np.eye(len(W)), atol=1e-4):
+        return None
+    tau2 = np.maximum(model.latent_variance, np.finfo(float).tiny)
+    return np.asarray(np.sqrt(tau2 * noise / (tau2 + noise)))
+
+
 def scene_shown(
     dataset: Dataset,
     fitted: FittedRun,
@@ -280,7 +293,7 @@ def scene_shown(
     choices |= colourings or {}
     lines = label_lines(dataset)
     lines += [RowText(capital(key), column_of(dataset, fitted, key).values) for key in MEASURES]
-    pictured, spread = picture_shape(dataset) is not None, score_spread(fitted)
+    pictured, spread = picture_shape(dataset) is not None, _score_spread(fitted)
     columns: list[list[tuple[str, float]]] = [[] for _ in fitted.components]
     if not pictured:
         columns = heaviest(patterns(fitted, None), dataset.feature_names)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.components import ROUGHLY
+from appca.analysis.components import ROUGHLY, patterns
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.data.store import DatasetStore
 from appca.runs.run import RunConfig
@@ -219,10 +219,10 @@ def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:
 
 
 def directions(fitted: FittedModel) -> np.ndarray:
-    """Return the components (K, D) in data units, scaled to unit length."""
-    in_data = fitted.preprocessing.directions(fitted.components.T.astype(np.float64)).T
-    lengths = np.linalg.norm(in_data, axis=1, keepdims=True)
-    return np.asarray(in_data / np.where(lengths > 0, lengths, 1.0))
+    """Return the components (K, D) in units of scaled features, scaled to unit length."""
+    rows = patterns(fitted, None).astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
 
 
 def likeness(rows: np.ndarray, screen: np.ndarray | None) -> dict[int, tuple[int, int]]:

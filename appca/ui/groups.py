@@ -288,11 +288,10 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     ranks = shown.config.preprocessing.get("prepare") == "ranks"
     st.caption(WHAT_TO_DO + " Ranks, as in this fit, hide extreme values." * ranks)
     if misfits > MANY_MISFITS:
-        do = "give each row a scale, or " * (shown.config.parameters.get("row_scale") == "none")
         st.caption(
             "The noise of the data has heavier tails than the model's: "
             f"{percent(misfits)} of rows are farther away than it allows, 2% expected. This is a "
-            f"matter of the fit, not of single rows: {do}raise K."
+            f"matter of the fit, not of single rows."
         )
     again = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
     if len(again):

@@ -15,6 +15,7 @@ from appca.canvas.sheets import resized, sample, tile_of
 from appca.data.dataset import MISSING, Dataset, duplicate_rows
 from appca.data.pixels import KINDS, Judged, PixelShape, pixel_order, shape_of, with_shape
 from appca.data.preprocessing import suggest
+from appca.frames import counts_between
 from appca.ordered import lines_of_rows
 from appca.plots.components import data_uri
 from appca.runs.fit import estimate_seconds
@@ -77,9 +78,7 @@ def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
             missing = np.asarray(data.missing[:, column.feature])
             parts = np.array_split(missing, min(PARTS, len(missing)))
             gaps, values = [float(part.mean()) for part in parts], values[~missing]
-        some = values[:: max(1, len(values) // MOST_JUDGED)].astype(np.float64)
-        if len(some) and np.isfinite(np.ptp(some)):
-            counts = np.histogram(some, BARS)[0]
+        counts = counts_between(values, BARS, MOST_JUDGED)
         words = f"{column.n_missing:,} missing" if column.n_missing else "none missing"
         first = data.with_gaps(slice(HEAD_ROWS))[:, column.feature]
         cells = cells or [None if np.isnan(value) else f"{float(value):.6g}" for value in first]
@@ -87,6 +86,8 @@ def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
         names, codes = data.classes(column.name)
         gap = names[-1:] == [MISSING]
         counts, words = np.bincount(codes)[:BARS], counted(len(names) - gap, "value")
+        if len(names) > BARS and data.labels[column.name].dtype.kind in "fiu":
+            counts = counts_between(data.labels[column.name], BARS, MOST_JUDGED)
         words += f", {np.sum(codes == len(names) - 1):,} missing" * gap
         cells = cells or [names[code] for code in codes[:HEAD_ROWS]]
     elif column.role == "id":
@@ -224,16 +225,16 @@ def _preview(reading: Reading, opened: Opened | None, key: str) -> None:
             with right:
                 acts: dict[str, Act] = {"all": lambda _, place: set_roles(names, place)}
                 acting(tag("label", body, "ca-quiet"), "role_of_all", acts)
-    features = [column for column in listed if column.role not in ("id", "label")]
-    first = kit.first_of_page(len(features), AT_ONCE, f"preview_first-{key}")
     labels = list(reading.dataset.labels) if reading.dataset is not None else []
-    pinned = [column for column in columns if column.role in ("id", "label")]
+    pinned = [column for column in listed if column.role in ("id", "label")]
     pinned.sort(key=lambda each: labels.index(each.name) if each.name in labels else -1)
-    in_view = pinned[:MOST_PINNED] + features[first : first + AT_ONCE]
+    others = pinned[MOST_PINNED:] + [each for each in listed if each not in pinned]
+    first = kit.first_of_page(len(others), AT_ONCE, f"preview_first-{key}")
+    in_view = pinned[:MOST_PINNED] + others[first : first + AT_ONCE]
     body = _table([(column, contents(reading, column)) for column in in_view], can_change)
-    if len(features) > AT_ONCE:
-        last = min(first + AT_ONCE, len(features))
-        said = f"{first + 1:,} to {last:,} of {counted(len(features), 'column')}"
+    if len(others) > AT_ONCE:
+        last = min(first + AT_ONCE, len(others))
+        said = f"{first + 1:,} to {last:,} of {counted(len(others), 'other column')}"
         body += tag("div", tag("span", said, "ca-quiet"), "ca-steps")
 
     def change(column: str, place: str) -> None:

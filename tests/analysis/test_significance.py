@@ -280,7 +280,7 @@ NAMES = np.array(["setosa", "b", "c", "virginica", "e"])
             {"answer": np.array(["no", "yes"])[TWO]},
             NOISE[:, :1] * USED,
             USED,
-            ["used more for yes, used less for no"],
+            ["used more for answer yes, used less for answer no"],
         ),
     ],
 )

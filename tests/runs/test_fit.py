@@ -397,14 +397,14 @@ def test_every_walk_over_k_counts_from_1_to_k_and_keeps_what_it_can(folder):
         screen, last = found, {axis: place for axis, (place, _) in now.items()}
 
 
-def test_components_are_compared_at_length_one_in_units_of_the_data(folder):
+def test_components_are_compared_at_length_one_in_scaled_units(folder):
     def mixed(a, b, degrees):
         return np.cos(np.deg2rad(degrees)) * a + np.sin(np.deg2rad(degrees)) * b
 
     screen = seen(folder, stored(folder, [E[0], mixed(E[1], E[2], 45)]))
-    scale = np.array([1, 10, 1, 1, 1, 1, 1, 1.0])
-    as_fitted = -mixed(E[1], E[2], 45) / scale  # 39 degrees from what it is in the data
-    other = seen(folder, stored(folder, [2 * as_fitted, E[0]], seed=1, scale=scale), screen)
+    scale = np.array([1, 1e6, 1, 1, 1, 1, 1, 1.0])  # in data units, feature 2 outweighs all
+    turned = stored(folder, [-2 * mixed(E[1], E[2], 45), E[0]], seed=1, scale=scale)
+    other = seen(folder, turned, screen)
     assert np.array_equal(directions(other).round(6), directions(screen).round(6))
     far = stored(folder, [E[5], 3 * mixed(E[0], E[3], 60)], seed=2)
     found = ComponentNumbers(folder).of_run(far, directions(screen))

@@ -133,7 +133,7 @@ def test_the_pages_stay_usable_with_very_many_columns(columns, found, start):
     give(app, ("genes.csv", table(columns=columns)))
     assert f"40 rows × {columns:,}" in html(healthy(app))
     go(app, "data/this")
-    assert f"1 to 24 of {columns:,} columns" in html(healthy(app))
+    assert f"1 to 24 of {columns:,} other columns" in html(healthy(app))
     find(app.text_input, "Find a column").set_value("g17").run()
     choose(healthy(app), "role_of_all", f"Use {found:,} columns as", "Ignored")
     assert f"40 rows × {columns - found:,}" in html(click(app, "upload_use"))

@@ -303,7 +303,7 @@ def test_matching_components_and_the_colouring_stay_when_rows_are_left_out(start
     app = press_for(colour(app, "component:3"), "leave_out", 5, 61)
     after = numbered(run_of(app).fitted, now := numbers.of_run(run_of(app)))
     cosines = (directions(before) * directions(after)).sum(axis=1)
-    assert cosines.round(1).tolist() == [0.0, 1.0, 1.0, 1.0]
+    assert (cosines > 0.8).tolist() == [False, True, True, True]
     assert now.names == ("", "name 2", "name 3", "name 4")
     assert Bar(app).shown["colour"] == "component:3"
 
