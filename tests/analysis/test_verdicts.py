@@ -15,6 +15,7 @@ from appca.data.dataset import Dataset, duplicate_rows
 from appca.data.readers import read
 from appca.runs.fit import fit_run
 from appca.runs.run import RunConfig
+from tests.fitted_runs import fitted_run
 from tests.models.synthetic import planted
 
 
@@ -68,6 +69,12 @@ def test_a_fit_is_relied_on_if_its_data_are_from_the_model(tmp_path, kind):
     rng = np.random.default_rng(7)
     X, K, L = flawed(rng, kind, 300) if kind else of_model(rng, 300, 3, 2)
     assert failing(X, K, L, "row" not in kind and tmp_path)[:1] == ([FLAWS[kind]] if kind else [])
+
+
+def test_a_row_that_is_most_of_a_component_is_named():
+    scores = np.stack([np.full(40, 100.0), 1 + 30 * (np.arange(40) == 7)], axis=1)
+    fitted = fitted_run(scores > 0, scores=scores)
+    assert "component 2 comes from row 7" in diagnostics.of_components(fitted, np.arange(40))[1].why
 
 
 @pytest.mark.parametrize("n", [15, 30, 60])

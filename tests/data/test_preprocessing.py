@@ -195,6 +195,8 @@ def test_a_preparation_is_that_of_its_field_and_new_rows_go_through_the_same(nam
     for same in (EXPECTED[name](X), fitted.transform(fitted.inverse_transform(Y))):
         np.testing.assert_allclose(Y, same, atol=1e-10 if dtype == np.float64 else 2e-4)
     np.testing.assert_array_equal(fitted.transform(X[3:4].astype(dtype)), Y[3:4])
+    sized = fitted.prepare.sized(fitted.inverse_transform(Y[3:4]), X[3])
+    np.testing.assert_allclose(sized, X[3:4], rtol=1e-2 if dtype == np.float32 else 1e-7, atol=1e-2)
     assert Fitted.from_arrays(fitted.arrays()).prepare.suits(X.shape[1])
     refused, gaps = pytest.raises(InputError, match="needs complete rows"), X.max() == X
     with refused if name in BY_ROW else nullcontext():  # what fills gaps does not count
