@@ -148,8 +148,7 @@ def report(material: Material, script: str) -> str:
 def _verdict(dataset: Dataset, shown: fits.Shown) -> str:
     level, checks = diagnostics.verdict(dataset, shown)
     lines = table(["Check", "Reason"], [[check.label, check.why] for check in checks])
-    told = section("Can I trust it?", paragraph(f"{diagnostics.ANSWERS[level]}."), lines)
-    return told * (level != "unknown")
+    return section("Can I trust it?", paragraph(f"{diagnostics.ANSWERS[level]}."), lines)
 
 
 EXAMPLE_ROWS = 5

@@ -238,6 +238,7 @@ def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():
     few[[3, 50, 120]] = True
     marked = figures(whole._replace(selected=few))["subspaces"]()
     both = (marked, figures(whole)["subspaces"]())
+    assert "Not checked yet." in report(whole, "")
     few, many = (sum(len(axes.artists) for axes in figure.axes) for figure in both)
     assert few <= 3 < many
     points = [axes.collections[0].get_edgecolor() for axes in marked.axes if axes.collections]
