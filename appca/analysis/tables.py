@@ -147,16 +147,18 @@ class Patterns(NamedTuple):
 def component_table(
     dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: Columns
 ) -> "pd.DataFrame":
-    """Return one line per feature: its name, its average, and its weight in each component.
+    """Return one line per feature: name, average, and weights, also of scaled features if scaled.
 
     Pixels are called ``row,column`` (with a colour channel, if any), all counted from 0.
     """
     import pandas as pd
 
     table: dict[str, object] = {"feature": _features(dataset), "average": patterns.mean}
-    for name, weights in zip(headings(fitted, columns), patterns.components, strict=True):
-        table[f"{name} (component)" if name in ("feature", "average") else name] = weights
-    return pd.DataFrame(table)
+    names = [f"{name} (component)" if name in table else name for name in headings(fitted, columns)]
+    weights = dict(zip(names, patterns.components, strict=True))
+    unit = fitted.preprocessing.scale * fitted.preprocessing.divide
+    scaled = {f"{name} (scaled)": of / unit for name, of in weights.items() if np.ptp(unit)}
+    return pd.DataFrame(table | weights | scaled | weights)  # a user's name comes first
 
 
 def component_npz(

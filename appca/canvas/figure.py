@@ -12,7 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize, to_rgba_array
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from matplotlib.markers import MarkerStyle
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
 from appca.canvas.from_model import map_of, rows_of, run_of, scene_of_rows
@@ -22,7 +24,7 @@ from appca.data.dataset import NumberedNames, follow_each_other
 from appca.ordered import numbered
 from appca.plots.components import component_figure
 from appca.plots.still import THEMES, StillFigure, styled
-from appca.plots.style import Colour, levels
+from appca.plots.style import SHAPES, Colour, levels
 from appca.runs.numbering import numbered_after
 from appca.words import InputError, number, shortened
 
@@ -36,6 +38,8 @@ STRIP, MAP_SIDE = (8.0, 0.9), 6.5
 LETTERS_AN_INCH = 14.0
 TILE, ROOM = 0.19, 1.5  # inches per image; minimum distance relative to the image size
 LISTED_CLASSES = 40  # maximum number of colours in a legend
+NAME, LEGEND_LINE = 30, 0.22  # letters; inches
+MARKERS = dict(zip(SHAPES, "oDsP^", strict=True))
 LARGEST = 12_000  # number of points above which an SVG contains them as pixels
 
 
@@ -43,6 +47,7 @@ class _Drawing(NamedTuple):
     scene: Scene
     layout: str
     colours: np.ndarray  # (N, 4), per row
+    shapes: np.ndarray | None  # (N,) markers, if classes have several
     theme: dict[str, str]
     selected: np.ndarray | None
     side: tuple[float, float]  # width and height of every panel in inches
@@ -60,7 +65,7 @@ def draw(
 
     Rows that are not `selected` (N,) are grey.
     """
-    theme, header = THEMES[dark], scene.meta["layouts"][layout]
+    theme, header, shapes = THEMES[dark], scene.meta["layouts"][layout], None
     panels, kind = header["panels"], header["kind"]
     fullest = sorted(range(len(panels)), key=lambda p: -panels[p]["count"])[:MOST_PANELS]
     columns = min(COLUMNS, int(np.ceil(np.sqrt(1.5 * len(fullest)))) or 1)
@@ -68,29 +73,39 @@ def draw(
     if kind in ("map", "strips"):
         columns, (wide, high) = 1, (MAP_SIDE, MAP_SIDE) if kind == "map" else STRIP
     colours = np.tile(to_rgba_array(theme["grey"], 0.75), (scene.meta["rows"], 1))
+    coloured = scene.meta["colourings"][colouring] if colouring else {"kind": "", "names": ()}
     if colouring:
-        table = to_rgba_array(scene.meta["colourings"][colouring]["table"], 0.75)
-        colours = table[np.minimum(scene.buffers[f"codes.{colouring}"], len(table) - 1)]
+        table = to_rgba_array(coloured["table"], 0.75)
+        codes = np.minimum(scene.buffers[f"codes.{colouring}"], len(table) - 1)
+        colours = table[codes]
+        if "shapes" in coloured:
+            shapes = np.array([MARKERS[shape] for shape in coloured["shapes"]])[codes]
     if selected is not None:
         colours[~selected] = to_rgba_array(theme["grey"], 0.28)
-    drawing = _Drawing(scene, layout, colours, theme, selected, (wide, high))
+    drawing = _Drawing(scene, layout, colours, shapes, theme, selected, (wide, high))
     with styled(dark=dark):
         width = 2 * MARGIN + columns * (wide + GAP) - GAP + SIDEBAR
-        height = 2 * MARGIN + max(-(-len(fullest) // columns) * (high + HEAD + FOOT), 2.0)
+        listed = HEAD + LEGEND_LINE * (min(len(coloured["names"]), LISTED_CLASSES) / 2 + 2)
+        panels_high = -(-len(fullest) // columns) * (high + HEAD + FOOT)
+        height = 2 * MARGIN + max(panels_high, listed, 2.0)
         figure = StillFigure(figsize=(width, height))
+        if coloured["names"]:
+            legend = _legend(figure, coloured, width - SIDEBAR)
+            width += max(legend.get_window_extent().width / figure.dpi + MARGIN - SIDEBAR, 0)
+            figure.set_size_inches(width, height)
         for place, p in enumerate(sorted(fullest)):
             line, column = divmod(place, columns)
             left = MARGIN + column * (wide + GAP)
             bottom = MARGIN + HEAD + high + line * (high + HEAD + FOOT)
             box = (left / width, 1 - bottom / height, wide / width, high / height)
             _panel(drawing, figure.add_axes(box), panels[p])
-        if colouring:
-            _legend(figure, scene.meta["colourings"][colouring], theme)
+        if coloured["kind"] == "quantity":
+            _scale(figure, coloured, theme)
     return figure
 
 
 def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
-    (scene, layout, colours, theme, selected, side), meta = drawing, drawing.scene.meta
+    (scene, layout, colours, shapes, theme, selected, side), meta = drawing, drawing.scene.meta
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():
@@ -109,16 +124,20 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
             label = shortened(text, int(length * LETTERS_AN_INCH)) + " →" * bool(text)
             write(label, fontsize=8, labelpad=2, color=theme["soft"], parse_math=False)
     doubtful = scene.buffers["doubt"][rows] < meta["doubt_below"]
-    axes.scatter(
+    points = axes.scatter(
         x,
         y,
-        s=float(np.clip(60 / np.sqrt(len(rows) + 1), 1.2, 5)),
+        s=float(np.clip(60 / np.sqrt(len(rows) + 1), 1.2, 5)) * (1 if shapes is None else 2),
         linewidths=np.where(doubtful, 0.4, 0).tolist(),
         zorder=1,
         facecolors=np.where(doubtful[:, None], 0.0, colours[rows]),
         edgecolors=colours[rows],
         rasterized=len(rows) > LARGEST or meta["rows"] > LARGEST,
     )
+    if shapes is not None:
+        styles = {marker: MarkerStyle(marker) for marker in MARKERS.values()}
+        paths = {m: s.get_path().transformed(s.get_transform()) for m, s in styles.items()}
+        points.set_paths([paths[marker] for marker in shapes[rows]])
     above: dict[str, Any] = {"pad": 3, "parse_math": False, "fontsize": 9}
     axes.set_title(name, loc="left", weight="bold", **above)
     count = f"{panel.get('total', panel['count']):,}"
@@ -192,28 +211,38 @@ def _coordinates(
     return along[0], along[1]
 
 
-def _legend(figure: Figure, header: dict[str, Any], theme: dict[str, str]) -> None:
+def _legend(figure: Figure, header: dict[str, Any], left: float) -> Legend:
+    """Draw the classes, `left` inches from the figure's left side."""
+    names, top = header["names"], figure.get_figheight() - MARGIN - HEAD
+    lines = int((top - MARGIN) / LEGEND_LINE) - 1
+    shapes, handles = header.get("shapes", SHAPES[:1] * len(names)), []
+    for name, hue, shape in list(zip(names, header["table"], shapes, strict=False))[: 2 * lines]:
+        look: dict[str, Any] = {"marker": MARKERS[shape], "color": hue, "markersize": 5}
+        handles.append(Line2D([], [], linestyle="", label=shortened(name, NAME), **look))
+    if left_out := len(names) - len(handles):
+        handles.append(Line2D([], [], linestyle="", label=f"and {left_out:,} more"))
+    legend = figure.legend(
+        handles=handles,
+        title=shortened(header["title"], NAME),
+        title_fontproperties={"weight": "bold"},
+        loc="upper left",
+        bbox_to_anchor=(left, top),
+        bbox_transform=figure.dpi_scale_trans,
+        ncols=1 if len(names) <= lines else 2,
+        alignment="left",
+        frameon=False,
+        borderpad=0,
+        borderaxespad=0,
+        handletextpad=0.2,
+    )
+    for text in (legend.get_title(), *legend.get_texts()):
+        text.set_parse_math(False)
+    return legend
+
+
+def _scale(figure: Figure, header: dict[str, Any], theme: dict[str, str]) -> None:
     wide, high = figure.get_size_inches()
     left, top = wide - SIDEBAR, high - MARGIN - HEAD
-    if header["kind"] == "category":
-        names, most = header["names"], max(2, 2 * int((top - MARGIN) / 0.22) - 2)
-        dot: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 5}
-        classes = list(zip(names, header["table"], strict=False))[:most]
-        legend = figure.legend(
-            handles=[Line2D([], [], color=hue, label=name[:24], **dot) for name, hue in classes],
-            title=header["title"],
-            title_fontproperties={"weight": "bold"},
-            loc="upper left",
-            bbox_to_anchor=(left / wide, top / high),
-            ncols=1 if len(names) <= most // 2 else 2,
-            alignment="left",
-            frameon=False,
-            borderpad=0,
-            handletextpad=0.2,
-        )
-        for text in (legend.get_title(), *legend.get_texts()):
-            text.set_parse_math(False)
-        return
     axes = figure.add_axes((left / wide, (top - 0.35) / high, 1.4 / wide, 0.12 / high))
     ramp = ScalarMappable(Normalize(*header["limits"]), ListedColormap(header["table"][:-1]))
     bar = figure.colorbar(ramp, cax=axes, orientation="horizontal")

@@ -148,8 +148,7 @@ def report(material: Material, script: str) -> str:
 def _verdict(dataset: Dataset, shown: fits.Shown) -> str:
     level, checks = diagnostics.verdict(dataset, shown)
     lines = table(["Check", "Reason"], [[check.label, check.why] for check in checks])
-    told = section("Can I trust it?", paragraph(f"{diagnostics.ANSWERS[level]}."), lines)
-    return told * (level != "unknown")
+    return section("Can I trust it?", paragraph(f"{diagnostics.ANSWERS[level]}."), lines)
 
 
 EXAMPLE_ROWS = 5
@@ -158,7 +157,7 @@ LINES = (
     "components), mean squared error, log-likelihood. NPZ has the components, too."
 )
 PICTURE = "One HTML file, offline, with hover, images, lasso, search, tour and colours."
-COMPONENTS = "One line per feature, before scaling: the average, and what a score of 1 adds."
+COMPONENTS = "Per feature: the average and what a score of 1 adds, in data units and scaled units."
 MODEL = "Model and preprocessing in one file without pickle, for any rows with the same features."
 REPORT = "One HTML page, offline: data, settings, verdict, components, figures and the script."
 ANNOTATED = "Scores, loadings, supports and their probability, with the names of appca.tl.appca."

@@ -24,6 +24,7 @@ from appca.analysis.tables import (
     projection_table,
 )
 from appca.data.dataset import Dataset
+from appca.data.preprocessing import Fitted
 from appca.frames import (
     class_names,
     column_of,
@@ -179,6 +180,9 @@ def test_csv_and_npz_hold_the_same_components(seed):
     assert list(table.columns) == ["feature", "average", "feature (component)", "width"]
     assert table["average"].tolist() == patterns.mean.tolist()
     assert table.iloc[:, 2:].to_numpy().T.tolist() == patterns.components.tolist()
+    before = Fitted(2.0, np.zeros(6), np.arange(1.0, 7), None)
+    both = component_table(of(), replace(run, preprocessing=before), patterns, columns)
+    np.testing.assert_allclose(both["width (scaled)"] * np.arange(2, 14, 2), both["width"])
     with np.load(io.BytesIO(component_npz(of(), run, patterns, columns))) as found:
         assert found["components"].tolist() == patterns.components.tolist()
         assert found["mean"].tolist() == patterns.mean.tolist()

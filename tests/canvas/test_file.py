@@ -23,7 +23,7 @@ from appca.canvas.scene import Map, scene_shown
 from appca.cli import main
 from appca.data.sources import load
 from appca.plots import still
-from appca.plots.style import CATEGORICAL
+from appca.plots.style import CATEGORICAL, Colour
 from appca.runs.numbering import numbered_after
 from appca.words import InputError
 from tests.fitted_runs import fitted_run
@@ -222,6 +222,19 @@ def test_a_file_has_its_format_and_is_the_same_again():
         first, again = (still.file_of(figure, kind) for _ in range(2))
         assert first.startswith(start)
         assert first == again
+
+
+def test_classes_that_share_a_colour_have_different_shapes_and_the_legend_fits():
+    dataset, fitted, _ = scene_of(1)
+    names = tuple(f"{c} japanese_flowering_cherry of the north" for c in range(32))
+    many = {"many": Colour("category", "", np.arange(ROWS) % 32, names)}
+    figure = figures.draw(scene_shown(dataset, fitted, colourings=many), "subspaces", "many")
+    every = [axes.collections[0] for axes in figure.axes]
+    looks = [zip(part.get_paths(), part.get_edgecolor(), strict=True) for part in every]
+    assert len({(p.vertices.tobytes(), *hue) for part in looks for p, hue in part}) == 32
+    (legend,) = figure.legends
+    assert legend.get_window_extent().x1 < figure.bbox.width
+    assert [text.get_text()[-1] for text in legend.get_texts()] == ["…"] * 32
 
 
 def test_figures_hold_all_rows_and_show_in_a_notebook():
