@@ -29,6 +29,7 @@ _TESTED = ["column", "kind", "component", "part", "n"]
 _TESTED += ["effect", "direction", "p", "least", "high", "low"]
 SORTED = "the file is sorted by this column"
 _EACH = 5  # minimum number of rows per term of a regression on covariates
+MOST_LINES = 30
 _NEAR = 10  # rows on each side of a change of class
 _BARE = {"yes", "no", "true", "false", "none", "other"}  # need the name of their column
 _UNANSWERED = {"-", "?", "na", "n/a", "nan", "none", "null", "missing", "unknown", "no answer"}
@@ -303,9 +304,6 @@ def _ends(
     effects = np.abs(products) / np.sqrt(1 - (X > 0).mean(axis=1))
     high, low = (tuple(names[c] for c in some if effects[c] >= LEAST) for some in ends.values())
     return "; ".join(words), high, low
-
-
-MOST_LINES = 30
 
 
 def ordered(tests: "pd.DataFrame", labels: Collection[str]) -> "pd.DataFrame":

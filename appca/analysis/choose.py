@@ -21,7 +21,6 @@ from appca.words import fixed, refuse_if
 
 MODELS = ("aPPCA", "aFA")  # models with an exact held-out likelihood
 MOST_CELLS = 600
-UNDECIDED = 0.5  # share of cells near the best that is told
 _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
@@ -204,11 +203,13 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
     k, L = grid.components[int(np.argmax(as_good[:, j]))], grid.actives[j]
     if k < grid.components[-1] and grid.actives[-1] > L:
         text = "The smallest L, then K, within one standard error of the best"
-        text += f", as are {as_good.sum()} choices." if as_good.mean() > UNDECIDED else "."
+        text += f", as are {as_good.sum()} choices." if as_good.mean() > 0.5 else "."
         return Suggestion((k, L), text)
     measured = ~np.isnan(grid.log_likelihood).any(axis=-1)
     there = np.array(grid.actives)[measured.any(axis=0)].tolist()
+    wanted = L
     j = grid.actives.index(L := next(size for size in (n_active, 2, *there) if size in there))
+    more = f" Unseen rows fit better with L = {wanted}." if wanted > L else ""
     sizes, curve = np.array(grid.components)[measured[:, j]], grid.log_likelihood[measured[:, j], j]
     means, least = curve.mean(axis=-1), int(np.argmax(near(curve)))
     best = int(np.argmax(means))
@@ -217,14 +218,16 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
     if best + 1 < len(sizes):
         rank = f"smallest within one standard error of the best, K = {sizes[best]}"
         rank = "best on unseen rows" if at == best else rank
-        return Suggestion((k, L), f"With L = {L}, K = {k} is the {rank}.")
+        return Suggestion((k, L), f"With L = {L}, K = {k} is the {rank}.{more}")
     if at == best:
-        return Suggestion((k, L), f"With L = {L}, more components still help; extend the grid.")
+        return Suggestion(
+            (k, L), f"With L = {L}, more components still help; extend the grid.{more}"
+        )
     text = f"With L = {L}, K = {k} is the elbow of a curve that rises to the edge of the grid: "
     text += f"{fixed(means[at + 1] - means[at])} nats for {sizes[at + 1] - k} more"
     if at > 0:
         text += f", compared with {fixed(means[1] - means[0])} from {sizes[0]} to {sizes[1]}"
-    return Suggestion((k, L), f"{text}.")
+    return Suggestion((k, L), f"{text}.{more}")
 
 
 class Stability(NamedTuple):

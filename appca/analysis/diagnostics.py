@@ -263,8 +263,7 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
     of = squares.max(axis=0) / np.maximum(squares.sum(axis=0), np.finfo(float).tiny)
     if of.max() > MOST_BEFORE_BAD and fitted.active[:, k := int(of.argmax())].sum() >= LEAST_USERS:
         name = shortened(ids[squares[:, k].argmax()])
-        why = f"{percent(of[k])} of component {k + 1} comes from row {name}: look at that row, and "
-        why += "leave it out if it is an error."
+        why = f"{percent(of[k])} of component {k + 1} comes from row {name}; leave out an error."
         return [*checks, Check("doubtful", "One row is a component", why)]
     return [*checks, Check("good", "No row dominates", f"Row {name} contributes most: {part}.")]
 
