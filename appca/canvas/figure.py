@@ -221,20 +221,11 @@ def _legend(figure: Figure, header: dict[str, Any], left: float) -> Legend:
         handles.append(Line2D([], [], linestyle="", label=shortened(name, NAME), **look))
     if left_out := len(names) - len(handles):
         handles.append(Line2D([], [], linestyle="", label=f"and {left_out:,} more"))
-    legend = figure.legend(
-        handles=handles,
-        title=shortened(header["title"], NAME),
-        title_fontproperties={"weight": "bold"},
-        loc="upper left",
-        bbox_to_anchor=(left, top),
-        bbox_transform=figure.dpi_scale_trans,
-        ncols=1 if len(names) <= lines else 2,
-        alignment="left",
-        frameon=False,
-        borderpad=0,
-        borderaxespad=0,
-        handletextpad=0.2,
-    )
+    look = {"frameon": False, "borderpad": 0, "borderaxespad": 0, "handletextpad": 0.2}
+    look |= {"title": shortened(header["title"], NAME), "title_fontproperties": {"weight": "bold"}}
+    look |= {"loc": "upper left", "bbox_to_anchor": (left, top), "alignment": "left"}
+    look |= {"bbox_transform": figure.dpi_scale_trans, "ncols": 1 if len(names) <= lines else 2}
+    legend = figure.legend(handles=handles, **look)
     for text in (legend.get_title(), *legend.get_texts()):
         text.set_parse_math(False)
     return legend

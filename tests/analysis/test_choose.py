@@ -323,14 +323,12 @@ def test_where_the_best_k_of_an_l_is_inside_the_grid_no_elbow_is_taken():
     curve = [-33.57, -33.25, -33.08, -33.04, -33.07, -33.2]  # a questionnaire, L = 2
     curves = np.stack([np.array(curve) - 0.5, curve, np.array(curve) + 0.3], axis=1)
     grid = made_up(curves, tuple(range(2, 8)), (1, 2, 3))
-    advice = advise(grid, 2)
-    assert advice[0] == (5, 2) and "K = 5 is the best on unseen rows. Unseen rows fit" in advice[1]
+    said = "With L = 2, K = {} is the {}. Unseen rows fit better with L = 3.".format
+    assert advise(grid, 2) == ((5, 2), said(5, "best on unseen rows"))
     noisy = grid.log_likelihood.copy()
     noisy[2, 1] += [0.2, -0.1, -0.1]  # K = 4 is ahead of 5 in one fold
-    assert advise(grid._replace(log_likelihood=noisy), 2) == (
-        (4, 2),
-        "With L = 2, K = 4 is the smallest within one standard error of the best, K = 5.",
-    )
+    least = said(4, "smallest within one standard error of the best, K = 5")
+    assert advise(grid._replace(log_likelihood=noisy), 2) == ((4, 2), least)
 
 
 def test_a_stability_is_that_of_fits_to_halves_by_hand(tmp_path):
