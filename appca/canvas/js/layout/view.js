@@ -153,14 +153,14 @@ export class View {
     return this.arrangement.parts;
   }
 
-  /** @param {Rect} rect */
-  resize(rect) {
+  /** @param {Pick<View, 'rect' | 'alone' | 'beside'>} now */
+  resize(now) {
     const atFit = this.rect.w <= 1 || this.atFit;
-    this.rect = rect;
+    Object.assign(this, now);
     this.corner = !this.compact && this.alone && this.rect.w >= CORNER.view;
     this.arrangement = arrange(this.layout, this.map, this.components, this.inner, this.beside);
     const { free } = this.arrangement;
-    const room = free && toPage(this.home, rect, free);
+    const room = free && toPage(this.home, this.rect, free);
     this.corner = Boolean(this.corner && room && room.w > CORNER.w && room.h > CORNER.h);
     if (!this.corner)
       this.arrangement = arrange(this.layout, this.map, this.components, this.inner, this.beside);
@@ -269,8 +269,8 @@ export function share(stage) {
     : width < PHONE
       ? [box(0, 0, width, high), box(0, high + 1, width, height - high - 1)]
       : [box(0, 0, wide, height), box(wide + 1, 0, width - wide - 1, height)];
-  for (const view of views) Object.assign(view, { alone, beside: !alone && width >= PHONE });
-  views.forEach((view, i) => view.resize(places[i]));
+  const beside = !alone && width >= PHONE;
+  views.forEach((view, i) => view.resize({ rect: places[i], alone, beside }));
   let base = 0;
   for (const view of views)
     for (const part of view.parts) {
