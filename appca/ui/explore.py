@@ -310,7 +310,7 @@ def _row_scales(dataset: Dataset, shown: fits.Shown) -> None:
         held_out = (np.asarray(measured[key].log_likelihood) for key in (ROW_SCALES, PAPER))
         then, before = (fixed(values.mean(), 1) for values in held_out)
         text = f"A scale per row describes held-out rows better: {then}, not {before} nats each"
-        st.markdown(f"**Rows differ in scale.** {text}", help=OF_ROW_SCALES)
+        st.markdown(text, help=OF_ROW_SCALES)
         press("Use row scales", "row_scales", partial(state.set_parameters, row_scale=LEARNED))
         press("Not now", "row_scales_not", fits.declined().add, no, type="tertiary")
 
