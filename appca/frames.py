@@ -473,4 +473,4 @@ def counts_between(values: np.ndarray, n: int, most: int) -> np.ndarray:
     """Count finite numbers in `n` intervals of equal width, from about `most` of them."""
     some = values[:: max(1, len(values) // most)].astype(np.float64)
     some = some[np.isfinite(some)] / 4  # the largest difference of numbers is finite
-    return np.asarray(np.histogram(some, n)[0])
+    return np.asarray(np.histogram(some - some.min(initial=np.inf), n)[0])

@@ -21,6 +21,7 @@ from appca.words import fixed, refuse_if
 
 MODELS = ("aPPCA", "aFA")  # models with an exact held-out likelihood
 MOST_CELLS = 600
+OF_PPCA = {"latent_variance": "component"}  # with L = K
 _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
@@ -35,7 +36,7 @@ class GridConfig(FitCampaign):
     there are more than `max_rows` rows, a random sample is used.
     """
 
-    folder: ClassVar[str] = "grids"
+    folder: ClassVar[str] = "choices"
     components: tuple[int, ...]
     actives: tuple[int, ...]
     n_folds: int = 3
@@ -88,13 +89,15 @@ class GridConfig(FitCampaign):
         def measure_step(step: Step, _report: object) -> list[Any]:
             (k, active, fold), began = step, time.perf_counter()
             train, test = (learned(fold).transform(dataset.X[rows]) for rows in split[fold])
-            most = len(train) - 1
-            if k > (most if self.model == "aFA" else min(most, train.shape[1])):
-                return [None, None, 0.0]
+            if k > min(len(train) - 1, np.inf if self.model == "aFA" else train.shape[1]):
+                return [None, None, None, 0.0]
             sizes = {"n_components": k, "n_active": active}
             model = estimator_class(self.model)(**self.parameters | sizes).fit(train)
             residual = test - model.inverse_transform(model.transform(test))
-            measured = [model.score(test), np.square(residual, dtype=np.float64).mean()]
+            measured = [model.score(test), np.square(residual, dtype=np.float64).mean(), np.nan]
+            if k == active:
+                settings = self.parameters | sizes | (OF_PPCA if self.model == "aPPCA" else {})
+                measured[2] = estimator_class(self.model)(**settings).fit(train).score(test)
             values = [float(value) if np.isfinite(value) else None for value in measured]
             return [*values, round(time.perf_counter() - began, 4)]
 
@@ -132,11 +135,11 @@ def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
 
     def in_folds(k: int, active: int) -> Floats:
         steps = ((k, active, fold) for fold in range(config.n_folds))
-        records = [measured.get(step, [None, None])[:2] for step in steps]
+        records = [measured.get(step, [None] * 3)[:3] for step in steps]
         return np.array(records, dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
-    baseline = {q: in_folds(q, q)[:, 0] for q in sorted({*config.components, *config.actives})}
+    baseline = {q: in_folds(q, q)[:, 2] for q in sorted({*config.components, *config.actives})}
     complete = {q: nats for q, nats in baseline.items() if np.isfinite(nats).all()}
     return GridTable(config.components, config.actives, values[..., 0], values[..., 1], complete)
 
@@ -203,7 +206,7 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
     k, L = grid.components[int(np.argmax(as_good[:, j]))], grid.actives[j]
     if k < grid.components[-1] and grid.actives[-1] > L:
         text = "The smallest L, then K, within one standard error of the best"
-        text += f", as are {as_good.sum()} choices." if as_good.mean() > 0.5 else "."
+        text += f", which holds for {as_good.sum()} choices." if as_good.mean() > 0.5 else "."
         return Suggestion((k, L), text)
     measured = ~np.isnan(grid.log_likelihood).any(axis=-1)
     there = np.array(grid.actives)[measured.any(axis=0)].tolist()
@@ -269,7 +272,7 @@ class StabilityConfig(FitCampaign):
         others = (of_ppca, of_ppca), (K, K + 1 if L == LEARNED else L + 1)
         can = ALL_MODELS[self.model].can
 
-        def fitted(rows: Any, **sizes: int) -> Any:
+        def fitted(rows: Any, **sizes: Any) -> Any:
             return estimator_class(self.model)(**self.parameters | sizes).fit(Y[rows])
 
         @cache
@@ -283,7 +286,8 @@ class StabilityConfig(FitCampaign):
                 if active > k or (k, active) == (K, L) or not can.is_exact(k, active):
                     gains += [None, None]
                     continue
-                other = fitted(rows, n_components=k, n_active=active)
+                variance = OF_PPCA if k == active and self.model == "aPPCA" else {}
+                other = fitted(rows, n_components=k, n_active=active, **variance)
                 more = other.score_samples(rest) - again.score_samples(rest)
                 gains += [float(more.mean()), float(more.std() / np.sqrt(len(more)))]
             return [*gains, *match(components(), again.components_).cosine.tolist()]

@@ -234,23 +234,17 @@ def principal_scores(Y: Any, n_components: int = 3) -> tuple[np.ndarray, np.ndar
 def explained_shares(fitted: FittedRun, dataset: Dataset) -> tuple[np.ndarray, float]:
     """Return the share of variance lost without each component, (K,), and without all of them.
 
-    A row is y = m + W s + r. In a converged fit the mean of r is 0, so the mean row is m + W s_mean
-    and the squared distance from it is |r|^2 + 2 (s - s_mean)'W'r + |W (s - s_mean)|^2. Fixing s_k
-    at its mean raises |r|^2 by the terms of k. Because s is the posterior mean given the support,
-    w_k'r = s_k sigma2/tau2_k, or about s_k |w_k|^2/tau2_k with noise per feature. If rows have
-    scales, r is computed for up to 2,000 rows. Shares of orthonormal components sum to the total.
+    A row is y = m + W s + r. Its squared distance from the mean row is that of W (s - s_mean) + r
+    - r_mean. Fixing s_k at its mean raises |r|^2 by 2 (s_k - s_mean_k) w_k'r + (s_k - s_mean_k)^2
+    |w_k|^2. r is computed for up to 2,000 rows. Shares of orthonormal components sum to the total.
     """
     s, W = fitted.scores.astype(np.float64), fitted.components.astype(np.float64)
-    moved, gram, lengths, off = s - s.mean(axis=0), W @ W.T, np.square(W).sum(axis=1), 0.0
-    noise = lengths if np.ndim(fitted.noise_variance) else fitted.noise_variance
-    ratio = noise / np.maximum(fitted.latent_variance, np.finfo(float).tiny)
-    cross = 2 * np.square(s).sum(axis=0) * ratio
-    if fitted.row_scale_values is not None:  # weighted rows: the mean of r is not 0
-        at = np.arange(len(s))[:: -(-len(s) // MOST_SAMPLED)]
-        rows = fitted.preprocessing.transform(dataset.with_gaps(at))
-        r = np.nan_to_num(rows - fitted.mean - s[at] @ W)
-        cross = 2 * len(s) * (moved[at] * (r @ W.T)).mean(axis=0)
-        off = len(s) * float(np.square(r.mean(axis=0)).sum())
+    moved, gram, lengths = s - s.mean(axis=0), W @ W.T, np.square(W).sum(axis=1)
+    at = np.arange(len(s))[:: -(-len(s) // MOST_SAMPLED)]
+    X = dataset.with_gaps(at) if fitted.preprocessing.takes_gaps else dataset.X[at]
+    r = np.nan_to_num(fitted.preprocessing.transform(X) - fitted.mean - s[at] @ W)
+    cross = 2 * len(s) * (moved[at] * (r @ W.T)).mean(axis=0)
+    off = len(s) * float(np.square(r.mean(axis=0)).sum())
     squares = moved.T @ moved
     explained = float(np.sum(squares * gram) + cross.sum() - off)
     whole = max(float(fitted.error.sum(dtype=np.float64)) * W.shape[1] + explained, 1e-300)

@@ -261,9 +261,10 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
         return [*checks, Check(level, "One row dominates", why)]
     squares = np.square(fitted.scores, dtype=np.float64)
     of = squares.max(axis=0) / np.maximum(squares.sum(axis=0), np.finfo(float).tiny)
-    if of.max() > MOST_BEFORE_BAD and fitted.active[:, k := int(of.argmax())].sum() >= LEAST_USERS:
+    of[fitted.active.sum(axis=0) < LEAST_USERS] = 0
+    if of[k := int(of.argmax())] > MOST_BEFORE_BAD:
         name = shortened(ids[squares[:, k].argmax()])
-        why = f"{percent(of[k])} of component {k + 1} comes from row {name}; leave out an error."
+        why = f"{percent(of[k])} of component {k + 1} comes from row {name}: is it an error?"
         return [*checks, Check("doubtful", "One row is a component", why)]
     return [*checks, Check("good", "No row dominates", f"Row {name} contributes most: {part}.")]
 

@@ -58,7 +58,7 @@ def enrichment(
     -------
     DataFrame
         One row for each `set`, `component` (counted from 1) and `sign` ("+" or "-"), sorted by
-        `q`, then by decreasing effect: `n` features, of so many `listed` in the set, `effect` (the
+        `q`, then by decreasing effect: `n` features found, of `listed` in the set, `effect` (the
         statistic in standard deviations of the null), `p`, one-sided, and `q`, corrected for all
         tests (Benjamini and Hochberg, 1995). ``attrs["left_out"]`` lists ignored sets, such as
         "hypoxia, 0 of 40 features found".

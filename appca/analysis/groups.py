@@ -213,7 +213,8 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
         kind, way = ("subspace", " ") if key == "subspace" else ("class", " = ")
         names = [f"{column.name}{way}{name}" for name in column.names]
         if np.array_equal(column.values == column.values[group[0]], sides == 1):
-            classes.append(names[column.values[group[0]]].replace(way, " "))
+            name = column.names[column.values[group[0]]]
+            classes.append(f"{shortened(column.name, 20)} {shortened(name, 24)}")
         elif not np.array_equal(column.values == column.values[rest[0]], sides == 0):
             largest = np.sort(np.argsort(-np.bincount(column.values), kind="stable")[:MOST_CLASSES])
             values = column.values[:, None] == largest
@@ -295,7 +296,7 @@ NAMED, MOST_SHOWN = 3, 10  # maximum number of differences in the sentence and i
 
 def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the rest") -> str:
     """Return a sentence with the strongest differences of the group, by kind."""
-    classes = " and ".join(shortened(name) for name in of.classes if name not in group)
+    classes = " and ".join(name for name in of.classes if not group.endswith(f" of {name}"))
     group += f", all {of.n_group:,} of {classes}," if classes else ""
     strongest: dict[str, GroupDifference] = {}  # by kind
     for difference in [each for each in of.differences if each.matters][:MOST_SHOWN]:

@@ -23,7 +23,7 @@ DAMAGED = 1  # exit code
 _RECOMPUTED = "delete the file; it is computed again when needed"
 _RESUMED = "start it again on the page {}; only the damaged part is computed again"
 _OTHERS = {  # folder of a home -> description of its entries, and how to repair them
-    "grids": ("choice of K and L", _RESUMED.format("Choose K and L")),
+    "choices": ("choice of K and L", _RESUMED.format("Choose K and L")),
     "stability": ("stability of components", _RESUMED.format("Choose K and L")),
     "masked": ("fit to masked cells", _RESUMED.format("Fit")),
     "models": ("comparison of models", _RESUMED.format("Which model?")),

@@ -8,7 +8,7 @@ import numpy as np
 
 from appca.analysis.association import SIGNIFICANT
 from appca.plots.components import data_uri
-from appca.words import capital, percent
+from appca.words import capital
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,13 +58,13 @@ def associations(tests: "pd.DataFrame | None", components: Sequence[str], most: 
     if tests is None:
         return ""
     significant = tests[tests["q"] < SIGNIFICANT]
-    text = f"Tests with q below {percent(SIGNIFICANT)}: {len(significant):,} of {len(tests):,}."
+    text = f"{len(significant):,} of {len(tests):,} tests have q below 5%; up to {most} are listed."
     names = [components[k - 1] for k in significant["component"]]
     columns = ["component", "part", "column", "direction", "effect", "q"]
     columns += [name for name in ["adjusted_for"] if name in tests]
     lines = significant.assign(component=names)[columns].head(most).to_numpy().tolist()
     heads = [name if name == "q" else capital(name.replace("_", " ")) for name in columns]
-    return f"<h3>Associations</h3>{paragraph(text)}" + table(heads, lines)
+    return f"<h3>Associations</h3>{paragraph(text)}" + table(heads, lines) * bool(lines)
 
 
 def facts(lines: Mapping[str, object]) -> str:

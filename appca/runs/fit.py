@@ -252,7 +252,7 @@ def _describe(
         parts.append(estimator.describe(Y[start : start + DESCRIBED_AT_ONCE]))
         with contextlib.suppress(StopIteration):  # StopIteration has no effect here
             callback(Progress(i, len(starts), np.nan, DESCRIBING))
-    return _joined(parts)
+    return _joined(parts.pop(0) for _ in starts)
 
 
 def _joined(parts: Iterable["Description"]) -> "Description":
@@ -457,7 +457,7 @@ def _fit_on_ground(
     estimator.components_, estimator.mean_ = W * signs, mean
     if ground.coordinates is None:
         rows = ground.preprocessing.blocks(dataset.X, W.dtype)
-        described = _joined(map(estimator.describe, rows))
+        described = _joined((watch(), estimator.describe(block))[1] for block in rows)
     return estimator, described
 
 

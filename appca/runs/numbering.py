@@ -57,7 +57,7 @@ class _Registry(NamedTuple):
     """The directions shown so far for a data set and model."""
 
     numbers: np.ndarray  # (M,) int64
-    directions: np.ndarray  # (M, D) float32, unit length in data units, as first shown
+    directions: np.ndarray  # (M, D) float32, unit length in scaled units, as first shown
     turned: np.ndarray  # (M,) bool; True if a user flipped the direction
     names: np.ndarray  # (M,) str
 

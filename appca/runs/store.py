@@ -314,7 +314,7 @@ def _load(file: Path, _changed: int) -> FittedRun:
 
 
 JOURNAL = "records.txt"
-JOURNALS = ("grids", "stability", "masked", "models", "quality")
+JOURNALS = ("choices", "stability", "masked", "models", "quality")
 # folder of a home -> required files of each subfolder
 _NEEDED: dict[str, tuple[str, ...]] = {
     "datasets": ("meta.json",),

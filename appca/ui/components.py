@@ -267,7 +267,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
     if tests is None:
         return sets
     if out := tests.attrs["left_out"]:
-        st.warning(f"Too few features for a test: {markdown(listed(out))}.")
+        st.warning(f"Not tested, with too few or all features: {markdown(listed(out))}.")
     best = tests.iloc[0]
     way = "positive" if best["sign"] == "+" else "negative"
     text = f"{shortened(best['set'])} has {way} weights on "
@@ -288,7 +288,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
 MOST_TESTED_ROWS = 2_000
 MOST_FEATURES = 200  # maximum number of table columns to test; for wider tables, only labels
 MEANING = "meaning"  # among the findings of this window, for the report
-ADJUSTED = "Compared within classes, ranks after regression on a cubic of the ranks of numbers."
+ADJUSTED = "Rows are compared within classes; ranks are first regressed on the ranks of numbers."
 
 
 def meaning_tab(dataset: Dataset, shown: Shown) -> None:

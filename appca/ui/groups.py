@@ -198,7 +198,7 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
 def _similar_sentence(groups: FoundGroups) -> str:
     total, classes = counted(len(groups.groups), "group"), groups.classes
     joined, order = joined_pairs(groups.mixtures), "tightest" if classes is None else "most mixed"
-    some = f" You see the {MOST_READ} {order}." * (len(groups.groups) > MOST_READ)
+    some = f" The {MOST_READ} {order} are shown." * (len(groups.groups) > MOST_READ)
     if classes is None or not joined:
         return f"**{total} of similar rows.**{some} Click one to select it."
     (a, b), number = joined[0]

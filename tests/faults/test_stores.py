@@ -244,7 +244,7 @@ def test_a_flipped_bit_and_an_emptied_or_deleted_file_is_named_by_check(home):
 
 
 def test_a_journal_without_a_record_is_sound_and_goes_on(home):
-    store = JournalStore(home, "grids")
+    store = JournalStore(home, "choices")
     store.begin("0" * 12, {"of": 1})
     assert store.records("0" * 12) == []
     assert list(checked(home)) == []
@@ -362,7 +362,7 @@ ATTACKS: list[tuple[Callable[[Path], object], Callable[[Path], str], str]] = [
     (flipped("studies/*/mixed.csv"), command, f"mixed.csv {CHANGED}; run it again on the page"),
     (flipped("embeddings/*.npz"), command, "delete the file; it is computed again when needed"),
     (
-        flipped("grids/*/records.txt"),
+        flipped("choices/*/records.txt"),
         command,
         "choice of K and L ID: records.txt has damaged lines (1); start it again on the page "
         "Choose K and L; only the damaged part is computed again",
@@ -447,7 +447,7 @@ NEWER = (
 )
 STORES = {
     **{kind: writer.write for kind, writer in WRITERS.items() if "command" not in kind},
-    "journal": lambda home, x: JournalStore(home, "grids").begin("a" * 12, {"x": x}),
+    "journal": lambda home, x: JournalStore(home, "choices").begin("a" * 12, {"x": x}),
     "cache": lambda home, x: files.write_cached(home / "a.npz", x=np.full(3, x)),
 }
 
@@ -488,7 +488,7 @@ def test_no_store_replaces_what_another_version_wrote(kind, tmp_path, newer):
     assert tree(tmp_path) == before
     assert DatasetStore(tmp_path).list() == []
     assert files.read_cached(tmp_path / "a.npz") is None
-    assert JournalStore(tmp_path, "grids").config("a" * 12) is None
+    assert JournalStore(tmp_path, "choices").config("a" * 12) is None
 
 
 def test_a_run_of_another_version_is_named_and_not_shown(tmp_path, newer):

@@ -195,7 +195,7 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     app = healthy(app.toggle(key="similar_rows").set_value(True).run())
     assert "share a group most often" in told(app)
     assert html(app).count('data-act="group"') == 6
-    assert "You see the 12 most mixed." in told(app)
+    assert "The 12 most mixed are shown." in told(app)
     app = healthy(go(app, "groups/unusual"))
     table = app.dataframe[0].value
     worst = table[["T² / limit", "Q / limit"]].max(axis=1)

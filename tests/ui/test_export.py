@@ -221,7 +221,7 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing():
     assert all(source.startswith("data:image/png;base64,") for source in loaded(text))
     assert "<script" not in text
     assert text.count("<img ") >= len(figures(material))
-    words = ["9 of 90 rows", "the first nine", "The b differ.", "Tests with q below 5%: 6 of 6"]
+    words = ["9 of 90 rows", "the first nine", "The b differ.", "6 of 6 tests have q below 5%"]
     words += ["1 · Fullness</td><td>use", "Halves not fitted yet", run.id, dataset.digest]
     assert [each for each in (*words, "scikit-learn") if each not in text] == []
     headings = ["Data", "Settings", "Fit", "Selection", "Named selections", "Can I trust it?"]
