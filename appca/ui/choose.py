@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis import campaign, choose, compare, tables
-from appca.analysis.choose import MODELS, OF_PPCA, GridConfig, GridTable
+from appca.analysis.choose import MODELS, GridConfig, GridTable
 from appca.analysis.compare import CLEAR, MEANS, METHODS, MaskedConfig, ModelAdvice, ModelsConfig
 from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.data.dataset import Dataset
@@ -400,7 +400,7 @@ def hidden_cells(dataset: Dataset, shown: Shown) -> None:
         return
     parameters = now.parameters
     if now.model == "PPCA":
-        parameters = defaults("aPPCA") | OF_PPCA | {"n_components": now.k, "n_active": now.k}
+        parameters = defaults("aPPCA") | {"n_components": now.k, "n_active": now.k}
     config = MaskedConfig(now.dataset, now.preprocessing, "aPPCA", parameters)
     if not kit.follow(config.id, cancel="masked_cancel"):
         _hidden(dataset, config)
