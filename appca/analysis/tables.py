@@ -153,7 +153,7 @@ def component_table(
     """
     import pandas as pd
 
-    table: dict[str, object] = {"feature": _features(dataset), "average": patterns.mean}
+    table: dict[str, object] = {"feature": _features(dataset), "centre": patterns.mean}
     names = [f"{name} (component)" if name in table else name for name in headings(fitted, columns)]
     weights = dict(zip(names, patterns.components, strict=True))
     unit = fitted.preprocessing.scale * fitted.preprocessing.divide

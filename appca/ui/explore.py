@@ -269,7 +269,7 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
         with st.container(key="map_offer"):
             settings.offer(dataset, shown)
     if not shown.fitted.active.any():
-        st.caption("No row uses any component: the model treats all but the average as noise.")
+        st.caption("No row uses any component: the model treats all but the centre as noise.")
     if moved is not None:
         st.session_state[frame.SHOWN] = shown
     with st.session_state[kit.NOTE]:

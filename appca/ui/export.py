@@ -157,7 +157,7 @@ LINES = (
     "components), mean squared error, log-likelihood. NPZ has the components, too."
 )
 PICTURE = "One HTML file, offline, with hover, images, lasso, search, tour and colours."
-COMPONENTS = "Per feature: the average and what a score of 1 adds; CSV also in scaled units."
+COMPONENTS = "Per feature: the fit's centre and what a score of 1 adds; CSV also in scaled units."
 MODEL = "Model and preprocessing in one file without pickle, for any rows with the same features."
 REPORT = "One HTML page, offline: data, settings, verdict, components, figures and the script."
 ANNOTATED = "Scores, loadings, supports and their probability, with the names of appca.tl.appca."

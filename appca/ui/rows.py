@@ -193,8 +193,8 @@ def body(dataset: Dataset, shown: fits.Shown) -> None:
 
 
 def equation(fitted: FittedRun, pieces: described.RowParts) -> str:
-    """Return a row as a sum in words: "average + 3.1 × component 2 − 1.9 × component 5"."""
-    text = "average"
+    """Return a row as a sum in words: "centre + 3.1 × component 2 − 1.9 × component 5"."""
+    text = "centre"
     for k, score in zip(pieces.components, pieces.scores, strict=True):
         size = fixed(score, 1)
         sign = "−" if size.startswith("−") else "+"
@@ -265,7 +265,7 @@ def _built(dataset: Dataset, pieces: described.RowParts, row: int) -> str:
     grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
     grey = on_page(dataset, grey)
     limit = max((float(np.abs(pixels_of(term, shape)).max()) for term in pieces.terms), default=1.0)
-    html = figure(grey[0], "average")
+    html = figure(grey[0], "centre")
     for k, score, term in zip(pieces.components, pieces.scores, pieces.terms, strict=True):
         picture = component_image(np.sign(score) * term, shape, limit, dark=is_dark())
         html += tag("span", f"{minus(format(score, '+.1f'))} ×") + figure(picture, str(k + 1))

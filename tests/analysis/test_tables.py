@@ -177,8 +177,8 @@ def test_csv_and_npz_hold_the_same_components(seed):
     run, columns = fitted_run(np.ones((5, 2), dtype=bool), **given), Columns(named=True)
     patterns = Patterns(rng.normal(size=(2, 6)), rng.normal(size=6))
     table = table_of(csv_bytes(component_table(of(), run, patterns, columns)))
-    assert list(table.columns) == ["feature", "average", "feature (component)", "width"]
-    assert table["average"].tolist() == patterns.mean.tolist()
+    assert list(table.columns) == ["feature", "centre", "feature (component)", "width"]
+    assert table["centre"].tolist() == patterns.mean.tolist()
     assert table.iloc[:, 2:].to_numpy().T.tolist() == patterns.components.tolist()
     before = Fitted(2.0, np.zeros(6), np.arange(1.0, 7), None)
     both = component_table(of(), replace(run, preprocessing=before), patterns, columns)

@@ -631,7 +631,7 @@ def test_a_table_row_is_shown_feature_by_feature_and_a_sampled_run_says_how_prob
 def test_a_sum_has_no_sign_of_zero_and_names_without_their_numbers():
     fitted = replace(fitted_run(np.ones((1, 2), dtype=bool)), names=("", "Shoe"))
     text = equation(fitted, SimpleNamespace(components=(0, 1), scores=(-0.04, -0.06)))
-    assert text == "average + **0.0** × component 1 − **0.1** × Shoe"
+    assert text == "centre + **0.0** × component 1 − **0.1** × Shoe"
 
 
 def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatch):

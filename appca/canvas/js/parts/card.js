@@ -139,10 +139,10 @@ function fill(stage, row, picture, lines) {
     element('span', 'appca-term', {}, componentName(meta, k)),
   ]);
   const certain = `not certain (${Math.round((100 * scene.doubt[row]) / 255)}%)`;
-  const average = meta.centred === false ? '' : 'average';
+  const centre = meta.centred === false ? '' : 'centre';
   const more = used.length > 3 ? ` and ${used.length - 3} more` : '';
-  const alone = average ? 'the average alone' : 'no component';
-  const sum = used.length ? [average, ...terms, more] : [alone];
+  const alone = centre ? 'the centre alone' : 'no component';
+  const sum = used.length ? [centre, ...terms, more] : [alone];
   const marks = [
     ...(more ? [`in ${setName(meta, used)}`] : []),
     ...(rows.flags[row] & DOUBTFUL ? [certain] : []),
