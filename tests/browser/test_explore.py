@@ -252,7 +252,7 @@ def test_a_click_shows_the_row_and_keys_go_to_its_nearest_rows(visit, address, w
     row = click_a_point(page)
     heading = page.locator(".ca-point .ca-name")
     heading.get_by_text(f"digit-{row}").wait_for(timeout=60 * SECOND)
-    assert page.get_by_text("centre +", exact=False).first.is_visible()
+    assert page.locator("figure", has_text="centre").first.is_visible()
     assert settled(page)["selected"] == "0", "all keep their colours"
     assert page.evaluate("document.body.dataset.drawer === 'open' || innerWidth >= 1000")
     near = page.locator(NEAREST)
