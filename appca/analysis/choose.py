@@ -94,10 +94,10 @@ class GridConfig(FitCampaign):
             sizes = {"n_components": k, "n_active": active}
             model = estimator_class(self.model)(**self.parameters | sizes).fit(train)
             residual = test - model.inverse_transform(model.transform(test))
-            measured = [model.score(test), np.square(residual, dtype=np.float64).mean(), np.nan]
-            if k == active:
-                settings = self.parameters | sizes | (OF_PPCA if self.model == "aPPCA" else {})
-                measured[2] = estimator_class(self.model)(**settings).fit(train).score(test)
+            measured = [model.score(test), np.square(residual, dtype=np.float64).mean()]
+            if k == active and self.model == "aPPCA":
+                model = estimator_class("aPPCA")(**self.parameters | sizes | OF_PPCA).fit(train)
+            measured.append(model.score(test) if k == active else np.nan)
             values = [float(value) if np.isfinite(value) else None for value in measured]
             return [*values, round(time.perf_counter() - began, 4)]
 

@@ -78,7 +78,7 @@ METHODS = {
     "fsfa": Method("fsFA, Gibbs", "fsFA", "K factors, alpha inferred"),
     "isfa_k": Method("isFA, Gibbs, alpha for K", "isFA", _FOR_K),
     "isfa": Method("isFA, Gibbs, alpha inferred", "isFA", f"at most K + {MOST_BEYOND} factors"),
-    "afa_gibbs": Method("aFA, Gibbs", "aFA Gibbs", f"begun by {CLIMB} iterations of EM from ICA"),
+    "afa_gibbs": Method("aFA, Gibbs", "aFA Gibbs", f"after {CLIMB} iterations of EM from ICA"),
     "afa_paper": Method("aFA, EM, the paper's start", "aFA EM", _PAPER),
     "afa": Method("aFA, EM", "aFA EM", "default settings: from independent components"),
     "afa_most": Method("aFA, EM, L of the fullest row", "aFA EM", _MOST),
@@ -86,7 +86,7 @@ METHODS = {
 REFERENCES = {
     "oracle_z": Method("True W and Z", "", "posterior mean of the scores"),
     "oracle_s": Method("True W, best sets", "", "knows W, the noise and the law of Z, not Z"),
-    "noise": Method("The noise itself", "", "what is left when the truth is taken off"),
+    "noise": Method("The noise itself", "", "the residuals of the true model"),
 }
 ROWS = METHODS | REFERENCES
 
