@@ -10,7 +10,7 @@ import streamlit as st
 
 from appca.analysis import association, campaign, components, tables
 from appca.analysis.association import ALL, SIGNIFICANT, associated, goes_with, measures_of_rows
-from appca.analysis.components import common, explained_shares, extremes, name_of, own_name
+from appca.analysis.components import common, extremes, name_of, own_name
 from appca.analysis.enrichment import MOST_ROWS, enrichment
 from appca.canvas.scene import picture_list
 from appca.canvas.sheets import is_ink
@@ -73,7 +73,7 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
             f"Under 1% of rows use {'component' if len(rare) == 1 else 'components'} "
             f"{', '.join(map(str, rare))}. Lower K, or try another start."
         )
-    shares, whole = _shares(dataset, shown)
+    shares, whole = kit.shares(dataset, shown)
     total = len(shares)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(
@@ -93,7 +93,7 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
 
 def listing(dataset: Dataset, shown: Shown) -> None:
     """Draw the components as narrow cards without rows."""
-    shares, whole = _shares(dataset, shown)
+    shares, whole = kit.shares(dataset, shown)
     total = len(shares)
     st.caption(f"{counted(total, 'component')}, {percent(whole, 1)} of the variance")
     first = first_of_page(total, PAGE, f"drawer-components-{shown.config.id}")
@@ -106,10 +106,6 @@ def listing(dataset: Dataset, shown: Shown) -> None:
         style = f"grid-template-columns:{columns};padding:12px"
         cards += tag("section", body, "ca-piece", style=style)
     kit.acting(tag("div", cards, "ca-gallery"), "drawer_components", _acts(dataset, shown))
-
-
-def _shares(dataset: Dataset, shown: Shown) -> tuple[np.ndarray, float]:
-    return kept(f"shares-{shown.key}", lambda: explained_shares(shown.fitted, dataset))
 
 
 def _acts(dataset: Dataset, shown: Shown) -> dict[str, kit.Act]:

@@ -121,12 +121,17 @@ def numbers(pairs: Sequence[tuple[str, str]]) -> str:
     return tag("div", "".join(cells), "ca-figures")
 
 
+def shares(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray, float]:
+    """Return the shares of variance of the components and of all, computed once."""
+    return services.kept(f"shares-{shown.key}", partial(explained_shares, shown.fitted, dataset))
+
+
 def fit_facts(dataset: Dataset, shown: fits.Shown) -> dict[str, str]:
     """Return facts about a fit by name."""
     info, fitted, latent = shown.info, shown.fitted, shown.fitted.latent_variance
     lines = {
         "Log-likelihood": nats_per_row(info),
-        "Explained": f"{percent(explained_shares(fitted, dataset)[1], 1)} of variance",
+        "Explained": f"{percent(shares(dataset, shown)[1], 1)} of variance",
         "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
         "Ended": f"{ending(shown)} in {duration(info.seconds)}",
         "Noise variance": f"{np.mean(fitted.noise_variance):.4g}",
