@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,10 +17,11 @@ from appca.data.preprocessing import Fitted, Preprocessing
 from appca.models.settings import LEARNED, estimator_class
 from appca.models.settings import MODELS as ALL_MODELS
 from appca.storage.journal import Record
-from appca.words import fixed, refuse_if
+from appca.words import refuse_if
 
 MODELS = ("aPPCA", "aFA")  # models with an exact held-out likelihood
 MOST_CELLS = 600
+LITTLE = 0.1  # share of a gain that one more component per row must add, to be suggested
 OF_PPCA = {"latent_variance": "component"}  # with L = K
 _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
@@ -36,7 +37,7 @@ class GridConfig(FitCampaign):
     there are more than `max_rows` rows, a random sample is used.
     """
 
-    folder: ClassVar[str] = "choices"
+    folder: ClassVar[str] = "sizes"
     components: tuple[int, ...]
     actives: tuple[int, ...]
     n_folds: int = 3
@@ -67,8 +68,8 @@ class GridConfig(FitCampaign):
         return tuple((k, L) for k, L in every if k >= L and can.is_exact(k, L))
 
     def steps(self) -> list[Step]:
-        """Return every (K, L, fold): PPCA of each size first, then the cells sorted by K and L."""
-        ppca = {(q, q) for cell in self.cells for q in cell}
+        """Return every (K, L, fold): PPCA of each L first, then the cells sorted by K and L."""
+        ppca = {(L, L) for _, L in self.cells}
         order = [*sorted(ppca), *(cell for cell in self.cells if cell not in ppca)]
         return [(*cell, fold) for cell in order for fold in range(self.n_folds)]
 
@@ -79,7 +80,7 @@ class GridConfig(FitCampaign):
         return [({"n_components": k, "n_active": L}, train, 1.0) for k, L, _ in self.steps()]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return a function that fits and scores a cell on a fold: nats per row, error, seconds."""
+        """Return a function that fits a cell to a fold: its nats, PPCA's, noise's, and seconds."""
         split = folds(dataset.n_rows, self.n_folds, self.max_rows)
 
         @cache
@@ -93,11 +94,10 @@ class GridConfig(FitCampaign):
                 return [None, None, None, 0.0]
             sizes = {"n_components": k, "n_active": active}
             model = estimator_class(self.model)(**self.parameters | sizes).fit(train)
-            residual = test - model.inverse_transform(model.transform(test))
-            measured = [model.score(test), np.square(residual, dtype=np.float64).mean()]
+            own, without = model.score(test), without_components(model, train, test).mean()
             if k == active and self.model == "aPPCA":
                 model = estimator_class("aPPCA")(**self.parameters | sizes | OF_PPCA).fit(train)
-            measured.append(model.score(test) if k == active else np.nan)
+            measured = own, model.score(test) if k == active else np.nan, without
             values = [float(value) if np.isfinite(value) else None for value in measured]
             return [*values, round(time.perf_counter() - began, 4)]
 
@@ -120,14 +120,26 @@ def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np
     return [(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
 
 
+def without_components(model: Any, train: Floats, test: Floats) -> Floats:
+    """Return the nats of rows (n,) under noise alone, of the kind that `model` has."""
+    scales = ("row_scale_values_", "row_scale_probabilities_")
+    u, p = (np.atleast_1d(getattr(model, name, 1.0)) for name in scales)
+    centre = train.mean(axis=0, dtype=np.float64)
+    axis = 0 if np.ndim(model.noise_variance_) else None
+    variance = np.square(train - centre).mean(axis=axis) / (p @ u) + np.zeros_like(centre)
+    squares = (np.square(test - centre) / variance).sum(axis=1)[:, None]
+    logs = np.log(p) - 0.5 * (len(centre) * np.log(u) + squares / u)
+    return np.asarray(np.logaddexp.reduce(logs, axis=1) - 0.5 * np.log(2 * np.pi * variance).sum())
+
+
 class GridTable(NamedTuple):
     """A grid as arrays; NaN where a cell is not measured in a fold."""
 
     components: tuple[int, ...]
     actives: tuple[int, ...]
     log_likelihood: Floats  # (nK, nL, fold) held-out nats per row
-    error: Floats  # (nK, nL, fold) held-out mean squared error per feature
     baseline: dict[int, Floats]  # q -> (fold,) log-likelihood of PPCA with q components
+    without: float  # log-likelihood without components
 
 
 def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
@@ -139,9 +151,12 @@ def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
         return np.array(records, dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
-    baseline = {q: in_folds(q, q)[:, 2] for q in sorted({*config.components, *config.actives})}
+    baseline = {q: in_folds(q, q)[:, 1] for q in config.actives}
     complete = {q: nats for q, nats in baseline.items() if np.isfinite(nats).all()}
-    return GridTable(config.components, config.actives, values[..., 0], values[..., 1], complete)
+    nats, _, without = np.moveaxis(values, -1, 0)
+    without = without[np.isfinite(without)]
+    of = config.components, config.actives, nats, complete
+    return GridTable(*of, float(without.mean()) if without.size else math.nan)
 
 
 def behind(log_likelihood: Floats) -> tuple[Floats, Floats]:
@@ -162,16 +177,11 @@ def standard_error(values: Floats) -> Floats:
 
 
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
-    """Return a cell's gain in log-likelihood over PPCA with L, and its share of the gap to K.
-
-    The gap is between PPCA with L and with K components; without a gap, the share is NaN. Both
-    are NaN if the baseline is not measured.
-    """
+    """Return a cell's gain over PPCA with L, and its standard error; NaN without the baseline."""
     K, L = cell
     values = grid.log_likelihood[grid.components.index(K), grid.actives.index(L)]
-    of_l, of_k = (float(np.mean(grid.baseline.get(q, math.nan))) for q in (L, K))
-    more = float(values.mean()) - of_l
-    return more, more / (of_k - of_l) if of_k > of_l else math.nan
+    more = values - grid.baseline.get(L, values * math.nan)
+    return float(more.mean()), float(standard_error(more))
 
 
 def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
@@ -192,45 +202,39 @@ class Suggestion(NamedTuple):
     reason: str
 
 
-def advise(grid: GridTable, n_active: int) -> Suggestion | None:
+def advise(grid: GridTable) -> Suggestion | None:
     """Return the suggested K and L with the reason; None until a cell is measured.
 
-    If the best cell is inside the grid, take the smallest L, then the smallest K, within one
-    standard error. At an edge, L is `n_active`, else 2 or the smallest; K is the smallest within
+    The next L adds at most `LITTLE` of the gain over no components to the suggested one, which is
+    within one standard error of the best cell if that is inside the grid. K is the smallest within
     one standard error of the best for this L, or the elbow if the curve ends at the edge.
     """
-    as_good = near(grid.log_likelihood)
-    if not as_good.any():
+    means = grid.log_likelihood.mean(axis=-1)
+    if np.isnan(means).all():
         return None
-    j = int(np.argmax(as_good.any(axis=0)))
-    k, L = grid.components[int(np.argmax(as_good[:, j]))], grid.actives[j]
-    if k < grid.components[-1] and grid.actives[-1] > L:
-        text = "The smallest L, then K, within one standard error of the best"
-        text += f", which holds for {as_good.sum()} choices." if as_good.mean() > 0.5 else "."
-        return Suggestion((k, L), text)
-    measured = ~np.isnan(grid.log_likelihood).any(axis=-1)
-    there = np.array(grid.actives)[measured.any(axis=0)].tolist()
-    wanted = L
-    j = grid.actives.index(L := next(size for size in (n_active, 2, *there) if size in there))
-    more = f" Unseen rows fit better with L = {wanted}." if wanted > L else ""
-    sizes, curve = np.array(grid.components)[measured[:, j]], grid.log_likelihood[measured[:, j], j]
+    nats = np.nan_to_num(means, nan=-np.inf)
+    of_l, (at_k, at_l) = nats.max(axis=0), np.unravel_index(nats.argmax(), nats.shape)
+    adds = [(b - a) / max(b - grid.without, 1e-9) for a, b in pairwise(of_l.tolist())]
+    enough = np.isfinite(of_l) & ~(np.array([*adds, 0.0]) > LITTLE)
+    if at_k + 1 < len(nats) and at_l + 1 < len(of_l):
+        enough &= near(grid.log_likelihood).any(axis=0)
+    j = int(np.argmax(enough))
+    L, some = grid.actives[j], np.isfinite(nats[:, j])
+    ends, said = "largest of the grid and still helps", "enough: more adds little"
+    if 0 < j == len(adds) and adds[-1] > LITTLE:
+        said = f"the {ends}"
+    sizes, curve = np.array(grid.components)[some], grid.log_likelihood[some, j]
     means, least = curve.mean(axis=-1), int(np.argmax(near(curve)))
     best = int(np.argmax(means))
-    at = least if best + 1 < len(sizes) else elbow(sizes[: least + 1], means[: least + 1])
+    rises = best + 1 == len(sizes) > 1
+    at = elbow(sizes[: least + 1], means[: least + 1]) if rises else least
+    rank = f"smallest within one standard error of the best, K = {sizes[best]}"
+    if rises:
+        rank = ends if at == best else "elbow of a curve that rises to the edge of the grid"
+    elif at == best:
+        rank = "best on unseen rows"
     k = int(sizes[at])
-    if best + 1 < len(sizes):
-        rank = f"smallest within one standard error of the best, K = {sizes[best]}"
-        rank = "best on unseen rows" if at == best else rank
-        return Suggestion((k, L), f"With L = {L}, K = {k} is the {rank}.{more}")
-    if at == best:
-        return Suggestion(
-            (k, L), f"With L = {L}, more components still help; extend the grid.{more}"
-        )
-    text = f"With L = {L}, K = {k} is the elbow of a curve that rises to the edge of the grid: "
-    text += f"{fixed(means[at + 1] - means[at])} nats for {sizes[at + 1] - k} more"
-    if at > 0:
-        text += f", compared with {fixed(means[1] - means[0])} from {sizes[0]} to {sizes[1]}"
-    return Suggestion((k, L), f"{text}.{more}")
+    return Suggestion((k, L), f"L = {L} is {said}. K = {k} is the {rank}.")
 
 
 class Stability(NamedTuple):
@@ -238,7 +242,7 @@ class Stability(NamedTuple):
 
     cosines: Floats  # (repeat, K) |cos| with the components of the fit to all rows
     over_ppca: Floats  # (repeat, 2) gain over PPCA with L components, standard error; NaN if L = K
-    larger: Floats  # (repeat, 2) gain of L + 1 over L, standard error; NaN without such a fit
+    larger: Floats  # (repeat, 3) gain of L + 1 over L, standard error, share of its whole gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,13 +253,8 @@ class StabilityConfig(FitCampaign):
     PPCA with L components and with L + 1 on the other half. Large data are sampled, as in a grid.
     """
 
-    folder: ClassVar[str] = "stability"
+    folder: ClassVar[str] = "halves"
     repeats: int = 4
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        msg = f"Halves of the rows can be fitted with {' or '.join(MODELS)}; got “{self.model}”."
-        refuse_if(self.model not in MODELS, msg)
 
     def steps(self) -> list[Step]:
         """Return the indices of the halves."""
@@ -282,14 +281,17 @@ class StabilityConfig(FitCampaign):
         def measure_step(step: Step, _report: object) -> list[Any]:
             rows = sample_of(len(Y), max(2, (len(Y) + 1) // 2), _SEED_STEP * step[0])
             rest, again, gains = np.delete(Y, rows, axis=0), fitted(rows), list[float | None]()
+            without = without_components(again, Y[rows], rest).mean()
             for k, active in others:
                 if active > k or (k, active) == (K, L) or not can.is_exact(k, active):
-                    gains += [None, None]
+                    gains += [None, None, None]
                     continue
                 variance = OF_PPCA if k == active and self.model == "aPPCA" else {}
                 other = fitted(rows, n_components=k, n_active=active, **variance)
                 more = other.score_samples(rest) - again.score_samples(rest)
-                gains += [float(more.mean()), float(more.std() / np.sqrt(len(more)))]
+                whole = max(other.score(rest) - without, 1e-9)
+                told = more.mean(), more.std() / np.sqrt(len(more)), more.mean() / whole
+                gains += map(float, told)
             return [*gains, *match(components(), again.components_).cosine.tolist()]
 
         return measure_step
@@ -300,4 +302,4 @@ class StabilityConfig(FitCampaign):
         if len(records) < self.repeats:
             return None
         values = np.array([record for _, record in sorted(records.items())], dtype=np.float64)
-        return Stability(values[:, 4:], values[:, :2] * [-1, 1], values[:, 2:4])
+        return Stability(values[:, 6:], values[:, :2] * [-1, 1], values[:, 3:6])

@@ -99,6 +99,7 @@ MOST_OF_A_ROW, MOST_BEFORE_BAD = 0.1, 0.5  # maximum shares of one row in the sq
 LEAST_USERS = 20  # of a component, to judge the share of one row in it
 RECOVERED = 0.9  # minimum median |cos| of a component over fits to halves of the rows
 CLEAR = 2.0  # standard errors that count as a clear difference
+MUCH = 0.15  # share of a gain from one more component per row; more than `choose.LITTLE`
 
 SCALARS = {
     "log_joint": "joint log-density",
@@ -269,33 +270,36 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
     return [*checks, Check("good", "No row dominates", f"Row {name} contributes most: {part}.")]
 
 
-def of_halves(halves: Stability | None) -> list[Check]:
+def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
     """Check that fits to halves recover the components, and that K and L suit the other half."""
     if halves is None:
         why = "Fit halves of the rows to see whether they have the same components."
         return [Check("unknown", "Halves not fitted yet", why)]
-    (gain, error), (more, its_error) = halves.over_ppca.mean(axis=0), halves.larger.mean(axis=0)
-    cosines, checks = np.median(halves.cosines, axis=0), list[Check]()
-    kept, K, least = int((cosines >= RECOVERED).sum()), len(cosines), f"{cosines.min():.2f}"
+    (gain, error), (more, its_error, added) = (x.mean(axis=0) for x in halves[1:])
+    cosines = np.median(halves.cosines, axis=0)
+    found, K, lowest = cosines >= RECOVERED, len(cosines), math.floor(100 * cosines.min()) / 100
+    kept = int(found.sum())
     why = f"Held-out rows gain {fixed(gain)} ± {fixed(error)} nats per row over PCA with L axes"
+    label = "Worse than PCA" if gain < -CLEAR * error else "No gain over PCA"
+    checks = [Check("bad", label, f"{why}: use PCA, or choose K and L again.")]
     if gain > CLEAR * error:
         checks = [Check("good", "Better than PCA", f"{why}.")]
-    elif gain < -CLEAR * error:
-        checks = [Check("bad", "Worse than PCA", f"{why}: use PCA, or choose K and L again.")]
-    elif not np.isnan(gain):  # NaN if L = K
-        label, do = ("at this K", "raise K") if kept == K else ("over PCA", "add rows")
-        why += f", no clear difference: use PCA, or {do}."
-        checks = [Check("bad", f"No gain {label}", why)]
-    why = f"Fits to halves of the rows have the same components: |cos| is at least {least}."
-    level: Level = "good" if kept == K else "doubtful" if cosines.min() >= ROUGHLY else "bad"
-    if kept < K:
-        do = "raise L first" if more > CLEAR * its_error else "lower K or add rows"
-        why = f"Fits to half of the rows recover only {kept} of {counted(K, 'component')} (lowest "
-        why += f"|cos| {least}, should be {RECOVERED}): name no component; {do}."
+    elif np.isnan(gain):  # L = K
+        checks = []
+    why = f"Fits to halves of the rows have the same components: |cos| is at least {lowest:.2f}."
+    level: Level = "good"
+    if not found.all():
+        level = "doubtful" if cosines.min() >= ROUGHLY or 2 * kept > K else "bad"
+        numbers = ", ".join(map(str, np.flatnonzero(found) + 1))
+        which = f"component{'s' * (kept > 1)} {numbers}" if numbered and kept else f"{kept}"
+        why = (
+            f"Fits to halves of the rows recover only {which} of {K} (|cos| should be {RECOVERED}, "
+        )
+        why += f"lowest {lowest:.2f}): do not interpret the others."
     checks.append(Check(level, f"{kept} of {counted(K, 'component')} recovered", why))
-    if more > CLEAR * its_error:
-        by = f"{fixed(more)} ± {fixed(its_error)} nats"
-        why = f"One more component per row improves held-out rows by {by} per row: raise L."
+    if more > CLEAR * its_error and added > MUCH:
+        by = f"{fixed(more)} ± {fixed(its_error)} nats per row, {percent(added)} of the whole gain"
+        why = f"One more component per row improves held-out rows by {by}: raise L."
         checks.append(Check("doubtful", "L is too small", why))
     return checks
 

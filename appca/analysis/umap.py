@@ -181,8 +181,7 @@ def embed(
     def told(text: str) -> None:
         """Read epochs from umap-learn's progress bar, its only hook."""
         if match := re.search(r"(\d+)/(\d+)", text):
-            share = int(match[1]) / max(int(match[2]), 1)
-            report("laying out", share)
+            report("laying out", int(match[1]) / max(int(match[2]), 1))
 
     bar: dict[str, Any] = {"file": SimpleNamespace(write=told, flush=lambda: None)}
     bar |= {"bar_format": "{n}/{total} ", "mininterval": 0.2, "disable": False}
@@ -204,12 +203,12 @@ def embed(
 
 def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:
     """Return initial coordinates: principal components of a run's scores, with some noise."""
+    from appca.models.stiefel import upright
+
     centred = scores.astype(np.float64) - scores.mean(axis=0, dtype=np.float64)
-    _, axes = np.linalg.eigh(centred.T @ centred)
-    axes = axes[:, ::-1][:, : config.n_components]
-    top = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, : config.n_components]
     start = np.zeros((len(scores), config.n_components))
-    start[:, : axes.shape[1]] = centred @ (axes * np.where(top < 0, -1.0, 1.0))
+    start[:, : axes.shape[1]] = upright(centred @ axes)
     spread = np.ptp(start) or 1.0
     rng = np.random.default_rng(config.random_state)
     return (start + _JITTER * spread * rng.standard_normal(start.shape)).astype(np.float32)

@@ -35,8 +35,9 @@ HELP = {
 }
 WHY_HELD_OUT = (
     "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others. "
-    "The smallest L, then K, within one standard error of the best is suggested. At the edge of "
-    "the grid, you choose L, and K is the smallest such K for this L, or the elbow of its curve."
+    "L is the smallest to which the next one adds little, at most a tenth of the gain over no "
+    "components. K is the smallest within one standard error of the best for this L, or the elbow "
+    "of a curve that rises to the edge of the grid."
 )
 
 
@@ -164,11 +165,12 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
 
 
 def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, others: int) -> None:
-    now = state.config()
-    best = choose.advise(grid, now.n_active or 2)
+    now, best = state.config(), choose.advise(grid)
     assert best is not None  # at least one cell is measured
-    (k, active), (more, share) = best.cell, choose.gain(grid, best.cell)
+    (k, active), (more, error) = best.cell, choose.gain(grid, best.cell)
     title, text = f"Try K = {k} and L = {active}", best.reason
+    if k > active and more <= CLEAR * error:
+        text += f" But PCA with {active} describes unseen rows as well."
     if others:
         title = f"So far K = {k} and L = {active}, of {len(config.cells) - others} choices compared"
         text = f"{others} other choices, some of them larger, are not fitted yet: go on first."
@@ -198,16 +200,11 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
         kit.chart(plots.by_budget(picture, best.cell), "choose_curves")
-    i, j = grid.components.index(k), grid.actives.index(active)
-    nats = grid.log_likelihood[i, j]
-    held_out = " ± ".join(fixed(float(x)) for x in (nats.mean(), choose.standard_error(nats)))
+    nats = grid.log_likelihood[grid.components.index(k), grid.actives.index(active)]
+    held_out = f"{fixed(nats.mean())} ± {fixed(float(choose.standard_error(nats)))}"
     told = [(held_out, f"nats per row at {k} and {active}, ± standard error")]
-    if np.isfinite(more):
-        told.append((f"+{fixed(more)}", f"nats over PCA with {active}"))
-    if np.isfinite(share):
-        told.append((percent(share), f"of the gain of PCA with {k}"))
-    else:
-        told.append((number(grid.error[i, j].mean()), "squared error per feature"))
+    over_ppca = (f"{_signed(more)} ± {fixed(error)}", f"nats over PCA with {active}")
+    told += [over_ppca] * bool(np.isfinite(more))
     st.html(kit.numbers(told))
     points = clicked["selection"]["points"]
     if points:
@@ -448,12 +445,11 @@ def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, k
     ours = means.get(compare.OWN, means.get(compare.EVERY, np.inf))
     level: kit.Level = "doubtful" if ours < means.get(MEANS, np.inf) else "bad"
     level, names = "good" if ours <= means[first] else level, config.methods
-    if others:
-        n = min(len(errors[first]), len(errors[others[0]]))
-        left = errors[others[0]][:n] - errors[first][:n]
+    for other in others[:1]:
+        n = min(len(errors[first]), len(errors[other]))
+        left = errors[other][:n] - errors[first][:n]
         if n < 2 or left.mean() <= CLEAR * left.std(ddof=1) / np.sqrt(n):
-            said = f"{names[first]} and {names[others[0]]} predict hidden cells equally well"
-            return said, level
+            return f"{names[first]} and {names[other]} predict hidden cells equally well", level
     if first == next(iter(names)):
         return "The model predicts hidden cells best", level
     if first == MEANS:

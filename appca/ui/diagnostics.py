@@ -9,6 +9,7 @@ import streamlit as st
 
 from appca.analysis import compare, components, diagnostics
 from appca.analysis.campaign import MOST_ROWS
+from appca.analysis.choose import Stability
 from appca.analysis.components import ROUGHLY, AlignedDraws, identification, name_of, patterns
 from appca.analysis.diagnostics import LARGEST_R_HAT, Check, Diagnosis, diagnose, of_chains
 from appca.analysis.fitted import FittedRun
@@ -198,7 +199,7 @@ ANSWERS = {
     "doubtful": "Rely on this fit with care",
     "bad": "Do not rely on this fit yet",
 }
-SHORT = {"No gain at this K": "K could be higher", "L is too small": "L could be higher"}
+SHORT = {"L is too small": "L could be higher"}
 
 
 def _of_scales(config: RunConfig) -> list[Check]:
@@ -210,14 +211,24 @@ def _of_scales(config: RunConfig) -> list[Check]:
     return [Check("doubtful", "Rows differ in scale", why)]
 
 
+def _halves(dataset: Dataset, shown: Shown) -> tuple[Stability | None, bool]:
+    """Return the outcome of fits to halves, and whether its components have the page's numbers."""
+    config, order = halves_of(shown.config), list(shown.numbering.order)
+    outcome = config.outcome(home()) if config is not None else None
+    is_same = config is not None and config.parameters == shown.config.parameters
+    if outcome is None or not order or not is_same or dataset.n_rows > MOST_ROWS:
+        return outcome, False
+    return outcome._replace(cosines=outcome.cosines[:, order]), True
+
+
 def in_short(dataset: Dataset, shown: Shown) -> str:
     """Summarize the stored checks of a fit in a few words; without checks, how it ended."""
-    fitted, halves = shown.fitted, halves_of(shown.config)
+    fitted = shown.fitted
     if fitted.posterior or kit.still_improves(shown) or shown.config.stopped_at is not None:
         return kit.ending(shown)
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
-    halved = diagnostics.of_halves(halves.outcome(home()) if halves is not None else None)
-    every = [*used, *diagnostics.of_rows(fitted.membership, 0), *halved]
+    every = [*used, *diagnostics.of_rows(fitted.membership, 0)]
+    every += diagnostics.of_halves(*_halves(dataset, shown))
     every += _of_scales(shown.config)
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
@@ -243,7 +254,7 @@ def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Che
     of_components = diagnostics.of_components
     checks += kept(f"used-{shown.key}", lambda: of_components(fitted, dataset.ids))
     if halves is not None:
-        checks += diagnostics.of_halves(halves.outcome(home()))
+        checks += diagnostics.of_halves(*_halves(dataset, shown))
     else:
         why = "This check does not support the model: compare the fit with another start."
         checks.append(Check("doubtful", "Not checked on halves", why))
@@ -300,9 +311,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
                 st.caption(str(error))
         with st.expander("Components over the draws", icon=":material/tonality:"):
             _components(dataset, shown)
-    if halves is not None and (stability := halves.outcome(home())) is not None:
+    stability, _ = _halves(dataset, shown)
+    if stability is not None:
         with st.expander("Are the components recovered?", icon=":material/replay:"):
-            is_same = halves.parameters == shown.config.parameters
-            order = shown.numbering.order if is_same and dataset.n_rows <= MOST_ROWS else ()
-            cosines = stability.cosines[:, list(order)] if order else stability.cosines
-            chart(plots.stability(cosines, (ROUGHLY, diagnostics.RECOVERED)), "choose_stability")
+            levels = ROUGHLY, diagnostics.RECOVERED
+            chart(plots.stability(stability.cosines, levels), "choose_stability")

@@ -89,13 +89,18 @@ def test_halves_are_judged_by_components_gain_and_a_larger_l():
         return [(c.level, c.label) for c in diagnostics.of_halves(halves) if c.level != "good"]
 
     assert diagnostics.worst(diagnostics.of_halves(None)) == "unknown"
-    assert said(0.9, (2.1, 1.0), (1.9, 1.0)) == said(0.9, (np.nan,) * 2, (np.nan,) * 2) == []
-    assert said(0.89, (2.1, 1.0), (-1.0, 1.0)) == [("doubtful", "1 of 2 components recovered")]
-    failed = [("bad", "No gain over PCA"), ("bad", "1 of 2 components recovered")]
+    assert said(0.9, (2.1, 1.0), (1.9, 1.0, 0.5)) == said(0.9, (np.nan,) * 2, (np.nan,) * 3) == []
+    assert said(0.9, (2.1, 1.0), (5.0, 1.0, 0.1)) == [], "clear, but a tenth of the gain"
+    assert said(0.5, (2.1, 1.0), (-1, 1, 0)) == [("bad", "1 of 2 components recovered")]
+    failed = [("bad", "No gain over PCA"), ("doubtful", "1 of 2 components recovered")]
     failed += [("doubtful", "L is too small")]
-    assert said(0.5, (1.9, 1.0), (2.1, 1.0)) == failed
-    assert said(0.9, (1.9, 1.0), (0.0, 1.0)) == [("bad", "No gain at this K")]
-    assert said(0.9, (-2.1, 1.0), (0.0, 1.0)) == [("bad", "Worse than PCA")]
+    assert said(0.89, (1.9, 1.0), (2.1, 1.0, 0.2)) == failed
+    assert said(0.9, (1.9, 1.0), (0, 1, 0)) == [("bad", "No gain over PCA")]
+    assert said(0.9, (-2.1, 1.0), (0, 1, 0)) == [("bad", "Worse than PCA")]
+    one = Stability(np.array([[0.99, 0.5, 0.95]]), np.zeros((1, 2)), np.zeros((1, 3)))
+    texts = [diagnostics.of_halves(one, numbered)[1].why for numbered in (True, False)]
+    for text, which in zip(texts, ("components 1, 3 of 3", "2 of 3 ("), strict=True):
+        assert f"recover only {which}" in text
 
 
 @pytest.mark.parametrize(("repeated", "level"), [(0, "good"), (3, "good"), (4, "doubtful")])

@@ -102,7 +102,6 @@ def stored_run(
 
 
 def run_of(app: AppTest) -> Run:
-    """Return the stored run on the screen."""
     return RunStore(home()).get(address(app)["run"])
 
 
@@ -131,13 +130,11 @@ def choose(app: AppTest, part: str, label: str, text: str) -> AppTest:
 
 
 def choices(app: AppTest, label: str) -> list[str]:
-    """Return the texts of the list with a label in the HTML."""
     texts = re.findall(r'<option value="\d+"[^>]*>(.*?)</option>', _list(app, label))
     return [unescape(text) for text in texts]
 
 
 def chosen(app: AppTest, label: str) -> str:
-    """Return the chosen text of the list with a label."""
     return unescape(re.findall(r'selected="">(.*?)</option>', _list(app, label))[0])
 
 
@@ -160,22 +157,18 @@ def healthy(app: AppTest) -> AppTest:
 
 
 def html(app: AppTest) -> str:
-    """Return all HTML of the page."""
     return "\n".join(item.proto.body for item in app.get("html"))
 
 
 def told(app: AppTest) -> str:
-    """Return all visible text of the page, including captions."""
     return "\n".join(item.value for item in [*app.markdown, *app.caption]).replace("\\", "")
 
 
 def charts(app: AppTest) -> list[dict]:
-    """Return the data of the figures on the page."""
     return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
 def keys(app: AppTest) -> set[str]:
-    """Return the keys of the buttons of the page."""
     return {one.key or "" for one in app.button}
 
 
@@ -206,8 +199,6 @@ class Bar:
 
 
 class slider:
-    """The control of K or L in the bar."""
-
     def __init__(self, app: AppTest, name: str) -> None:
         self._bar, self.name = Bar(app), name
         self.sizes = self._bar.shown["sizes"]
@@ -228,7 +219,6 @@ _numbers = count(1)
 
 
 def find(widgets: Iterable, label: str) -> Any:
-    """Return the widget with a label."""
     return next(one for one in widgets if one.label == label)
 
 
