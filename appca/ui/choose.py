@@ -21,7 +21,7 @@ from appca.storage.identity import digest_of
 from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
-from appca.words import InputError, about, counted, duration, fixed, number, percent
+from appca.words import InputError, about, counted, duration, fixed, percent
 
 Place = st.delta_generator.DeltaGenerator
 Look = dict[str, Any]
@@ -203,8 +203,8 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
     nats = grid.log_likelihood[grid.components.index(k), grid.actives.index(active)]
     held_out = f"{fixed(nats.mean())} ± {fixed(float(choose.standard_error(nats)))}"
     told = [(held_out, f"nats per row at {k} and {active}, ± standard error")]
-    over_ppca = (f"{_signed(more)} ± {fixed(error)}", f"nats over PCA with {active}")
-    told += [over_ppca] * bool(np.isfinite(more))
+    if np.isfinite(more):
+        told.append((f"{_signed(more)} ± {fixed(error)}", f"nats over PCA with {active}"))
     st.html(kit.numbers(told))
     points = clicked["selection"]["points"]
     if points:
@@ -366,10 +366,8 @@ def _answered(
     lead = f"± {fixed(chosen.error, 1)} nats per row over the paper's model"
     facts = [(_signed(chosen.nats), lead)]
     if rival is not None:
-        ratio = fixed(rival.fit.n_parameters / chosen.fit.n_parameters, 1)
         lead = f"± {fixed(advice.lead_error, 1)}, to the best rival"
         facts.append((_signed(advice.lead), lead))
-        facts.append((f"{ratio} ×", "as many parameters in the best rival"))
     st.html(kit.numbers(facts))
     seconds = duration(sum(fit.seconds for fit in fits.values()))
     judged = len(np.asarray(chosen.fit.log_likelihood))
@@ -420,8 +418,6 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
         ranked = sorted(errors, key=means.__getitem__)
         figure = plots.hidden_errors({names[key]: errors[key] for key in ranked})
         kit.chart(figure, "hidden_errors")
-        ranked.sort(key=lambda key: key != next(iter(names)))
-        st.html(kit.numbers([(number(means[key]), names[key]) for key in ranked]))
         with st.popover("Why?"):
             st.markdown(WHY_HIDDEN)
     else:
