@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import compress, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from appca.analysis.permutation import corrected
 from appca.data.dataset import Dataset, categories
 from appca.frames import column_of as column_of_table
 from appca.words import number, percent, refuse_if, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_FEATURES = 1000  # maximum number of features in a list
 MOST_RANKED = 5_000  # maximum number of rows for ranking neighbours in panels on a page
@@ -138,8 +141,9 @@ MOST_VALUES = 1 << 24  # maximum number of ranked values; larger data are sample
 FEWEST_SAMPLED = 1000
 EXACT = 20  # maximum number of rows for the exact rank test
 SMALL_COUNT = 5.0  # expected count of a cell below which the exact test is used
-# upper limits of |delta| after Romano et al. (2006); larger effects are “large”
-STRENGTHS = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
+NAMED, MOST_SHOWN = 3, 10  # maximum number of differences in the sentence and in its chart
+MOST_CLASSED, FOLDS = 5_000, 5  # maximum number of rows to compare all classes; cross-validation
+NEGLIGIBLE = 0.147  # smaller |delta| are negligible (Romano et al., 2006)
 SIGNIFICANT = 0.05
 _BLOCK_VALUES = 1 << 22
 
@@ -162,15 +166,12 @@ class GroupDifference(NamedTuple):
         return self.d is None
 
     @property
-    def strength(self) -> str:
-        """The strength of the effect as a word."""
-        size = abs(self.effect)
-        return next((word for limit, word in STRENGTHS if size < limit), "large")
-
-    @property
     def matters(self) -> bool:
         """Whether the effect is significant and not negligible."""
-        return self.strength != "negligible" and self.corrected < SIGNIFICANT
+        return abs(self.effect) >= NEGLIGIBLE and self.corrected < SIGNIFICANT
+
+
+Part = tuple[str, Sequence[str], np.ndarray, int]  # kind, names, values, fewest values per side
 
 
 class GroupComparison(NamedTuple):
@@ -182,13 +183,19 @@ class GroupComparison(NamedTuple):
     n_tests: int
     classes: list[str]  # of which the group is all rows
 
+    def strongest(self) -> list[GroupDifference]:
+        """Return the differences that matter, for a chart; measures of the fit are last."""
+        strong = [each for each in self.differences if each.matters]
+        return sorted(strong, key=lambda each: each.kind == "measure")[:MOST_SHOWN]
+
 
 def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComparison:
     """Compare the rows of a group with other rows by labels, features and the fit.
 
     `sides` (N,) is a mask of the group, or 1 in the group, 0 in the rest and −1 in neither. Pixels
-    are not compared, nor labels that define a side. Differences are ranked by effect, ties by
-    Cohen's d. Raises InputError if the group or the rest has fewer than two rows.
+    are not compared, nor, if a side is a class of a label, labels that determine the side or follow
+    from that label. Differences are ranked by effect, ties by Cohen's d. Raises InputError if the
+    group or the rest has fewer than two rows.
     """
     group, rest = np.flatnonzero(sides == 1), np.flatnonzero(sides == 0)
     msg = f"A comparison needs {LEAST} rows on each side; got {len(group):,} and {len(rest):,}."
@@ -198,30 +205,16 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     scores = np.where(active, fitted.scores, np.nan)
     names = [name_of(fitted, k) for k in range(active.shape[1])]
     users = max(LEAST_USERS, min(len(group), len(rest)) // 10)  # scores are compared among users
-    parts = [
+    parts: list[Part] = [
         ("measure", MEASURES, measures, LEAST),
         ("score", [f"score on {name}" for name in names], scores, users),
         ("use", [f"use of {name}" for name in names], active, 0),
     ]
-    classes = []
-    for key in ("subspace", *(f"label:{name}" for name in dataset.labels)):
-        column = column_of(dataset, fitted, key)
-        if column.names is None:
-            x = np.asarray(column.values, dtype=np.float64)[:, None]
-            parts.append(("class", [column.name], x, LEAST))
-            continue
-        kind, way = ("subspace", " ") if key == "subspace" else ("class", " = ")
-        names = [f"{column.name}{way}{name}" for name in column.names]
-        if np.array_equal(column.values == column.values[group[0]], sides == 1):
-            name = column.names[column.values[group[0]]]
-            classes.append(f"{shortened(column.name, 20)} {shortened(name, 24)}")
-        elif not np.array_equal(column.values == column.values[rest[0]], sides == 0):
-            largest = np.sort(np.argsort(-np.bincount(column.values), kind="stable")[:MOST_CLASSES])
-            values = column.values[:, None] == largest
-            parts.append((kind, [names[code] for code in largest], values, 0))
+    of_classes, classes = _classes(dataset, fitted, sides)
+    parts += of_classes
     measured = []
-    for kind, names, values, least in parts:
-        measured += differences(kind, names, values[group], values[rest], least)
+    for kind, titles, values, least in parts:
+        measured += differences(kind, titles, values[group], values[rest], least)
     sampled = None
     if dataset.image_shape is None:
         most = max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
@@ -243,6 +236,86 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     told = [d._replace(corrected=value) for d, value in every if d.kind not in chosen_by]
     told.sort(key=lambda x: (-abs(x.effect), -abs(np.nan_to_num(x.d or 0.0)), x.name))
     return GroupComparison(len(group), told, sampled, len(measured), classes)
+
+
+def _classes(
+    dataset: Dataset, fitted: FittedRun, sides: np.ndarray
+) -> tuple[list[Part], list[str]]:
+    """Return the subspace and the labels to compare, and the classes of which the group is all."""
+
+    def nested(a: np.ndarray, b: np.ndarray) -> bool:  # each class of a is within a class of b
+        return len(np.unique(a * (int(b.max()) + 1) + b)) == len(np.unique(a))
+
+    parts: list[Part] = []
+    whole, classes, within = list[np.ndarray](), list[str](), sides >= 0
+    keys = ("subspace", *(f"label:{name}" for name in dataset.labels))
+    columns = [column_of(dataset, fitted, key) for key in keys]
+    for title, codes, names in columns:
+        for side in (1, 0):
+            c = codes[np.argmax(sides == side)]
+            if names is not None and np.array_equal(codes == c, sides == side):
+                whole.append(codes)
+                classes += [f"{shortened(title, 20)} {shortened(names[c], 24)}"] * side
+    for key, (title, codes, names) in zip(keys, columns, strict=True):
+        if names is None:
+            parts.append(("class", [title], np.asarray(codes, dtype=np.float64)[:, None], LEAST))
+            continue
+        kind, way = ("subspace", " ") if key == "subspace" else ("class", " = ")
+        follows = any(codes is x or (kind == "class" and nested(x, codes)) for x in whole)
+        tells = kind == "class" and bool(whole) and nested(codes[within], sides[within])
+        if not (follows or tells):
+            largest = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:MOST_CLASSES])
+            named = [f"{title}{way}{names[c]}" for c in largest]
+            parts.append((kind, named, codes[:, None] == largest, 0))
+    return parts, classes
+
+
+def by_class(
+    dataset: Dataset, fitted: FittedRun, codes: np.ndarray, names: Sequence[str]
+) -> "pd.DataFrame":
+    """Compare all classes, with codes (N,) or -1: means, `effect` and `p` of scores and features.
+
+    The effect is the share of the variance of ranks between classes, corrected for chance, and p is
+    of Kruskal and Wallis, corrected (Benjamini-Hochberg). The largest effect is first.
+    """
+    import pandas as pd
+    from scipy.stats import kruskal
+
+    rows = np.flatnonzero(codes >= 0)
+    rows = np.sort(np.random.default_rng(0).permutation(rows)[:MOST_CLASSED])
+    titles = [f"score on {name_of(fitted, k)}" for k in range(fitted.scores.shape[1])]
+    values, codes = fitted.scores[rows].astype(np.float64), codes[rows]
+    if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
+        titles += dataset.column_names
+        values = np.hstack([values, dataset.with_gaps(rows)])
+    there = np.unique(codes)
+    H, p = kruskal(*(values[codes == c] for c in there), nan_policy="omit")
+    freedom = np.isfinite(values).sum(axis=0) - len(there)
+    effect = np.clip((H - len(there) + 1) / np.maximum(freedom, 1), 0.0, 1.0)
+    means = pd.DataFrame(values, columns=titles).groupby(np.array(names)[codes], sort=False).mean()
+    table = means.T.assign(effect=effect, p=corrected(np.nan_to_num(p, nan=1.0)))
+    return table.sort_values("effect", ascending=False, kind="stable")
+
+
+def told_apart(scores: np.ndarray, codes: np.ndarray) -> float:
+    """Return the rate of held-out rows whose class scores (N, K) tell, averaged over classes.
+
+    Linear discriminant analysis, in 5 folds. Rows with a negative code, and classes with fewer than
+    5 rows, are left out; NaN if fewer than two classes remain.
+    """
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.metrics import balanced_accuracy_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    counts = np.bincount(codes[codes >= 0])
+    rows = np.flatnonzero((codes >= 0) & (counts[codes] >= FOLDS))
+    k = int((counts >= FOLDS).sum())
+    if k < 2:
+        return np.nan
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    model = LinearDiscriminantAnalysis(priors=np.full(k, 1 / k))
+    told = cross_val_predict(model, scores[rows], codes[rows], cv=folds)
+    return float(balanced_accuracy_score(codes[rows], told))
 
 
 def differences(
@@ -291,21 +364,17 @@ def differences(
     return [GroupDifference(kind, *column) for column in columns]
 
 
-NAMED, MOST_SHOWN = 3, 10  # maximum number of differences in the sentence and in its chart
-
-
 def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the rest") -> str:
     """Return a sentence with the strongest differences of the group, by kind."""
     classes = " and ".join(name for name in of.classes if not group.endswith(f" of {name}"))
     group += f", all {of.n_group:,} of {classes}," if classes else ""
-    strongest: dict[str, GroupDifference] = {}  # by kind
-    for difference in [each for each in of.differences if each.matters][:MOST_SHOWN]:
-        strongest.setdefault(difference.kind, difference)
+    strong = of.strongest()
+    named = [each for each in strong if each.kind != "measure"][:NAMED] or strong[:NAMED]
     tests = f"in {of.n_tests:,} tests, no effect is both significant and large enough"
-    if not strongest:
+    if not strong:
         return f"{group} and {rest} do not differ: {tests}."
     phrases = []
-    for difference in islice(strongest.values(), NAMED):
+    for difference in sorted(named, key=lambda each: each.kind != "feature"):
         sides = difference.group, difference.rest
         if difference.is_share:
             how = "{} of them, {} of the others".format(*map(percent, sides))

@@ -299,15 +299,11 @@ def meaning_tab(dataset: Dataset, shown: Shown) -> None:
 
 
 def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
-    more = regions(dataset, sets)
-    is_narrow = dataset.image_shape is None and dataset.n_features <= MOST_FEATURES
-    tested = dataset.column_names if is_narrow else ()
-    names = list(dict.fromkeys([*dataset.labels, *tested]))
-    look: Any = {"placeholder": "nothing", "persist_state": "session", "width": 420}
-    look |= {"help": ADJUSTED, "key": f"adjusted-{dataset.digest}"}
-    adjusted = st.multiselect("Adjusted for", names, **look) if names else []
+    more, of, adjusted = regions(dataset, sets), shown.fitted, adjustment(dataset)
     key = f"meaning-{shown.key}-{dataset.digest}-{sets.file if more else ''}-{adjusted}"
-    tests = kit.tried(key, lambda: _tests(dataset, shown, more, adjusted, tested))
+    rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
+    targets = of.scores[rows], of.active[rows]
+    tests = kit.tried(key, lambda: associations(dataset, rows, targets, adjusted, more))
     if tests is None:
         return
     st.session_state.setdefault(state.KEYS.findings, {})[shown.key, MEANING] = tests
@@ -321,7 +317,7 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         return
     text = _meaning_sentence(telling, dataset, shown)
     st.markdown(text + f" Adjusted for {markdown(listed(adjusted))}." * bool(adjusted))
-    _names(tests, shown)
+    _names(tests, dataset, shown)
     st.caption(
         "Square: association with the use of the component. Ring: with the score of rows that use "
         "it. Red: both rise. Blue: one falls. Purple: classes differ. Pale: a small effect."
@@ -334,8 +330,9 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         sampled = min(dataset.n_rows, MOST_TESTED_ROWS)
         st.caption(
             f"{sampled:,} of {dataset.n_rows:,} rows are tested; for scores, those that use the "
-            "component. n is the number of values. Effects: 0 (chance) to 1. p: permutations. q: "
-            "corrected (Benjamini and Hochberg), labels apart from features, which shape the fit."
+            "component. n is the number of values. Effects: 0 (chance) to 1. p: 999 to 9,999 "
+            "permutations; smaller p, from 10⁻⁷, are extrapolated by a Pareto tail. q: corrected "
+            "(Benjamini and Hochberg), labels apart from features, which shape the fit."
         )
         content = partial(tables.csv_bytes, tests)
         save_button("Save CSV", content, f"meaning-{shown.config.id}.csv", key="meaning-csv")
@@ -345,21 +342,38 @@ def _named(shown: Shown) -> list[str]:
     return [name_of(shown.fitted, k) for k in range(len(shown.fitted.components))]
 
 
-def _tests(
-    dataset: Dataset, shown: Shown, more: dict[str, np.ndarray], adjusted: list[str], tested: Any
+def _tested(dataset: Dataset) -> list[str]:
+    is_narrow = dataset.image_shape is None and dataset.n_features <= MOST_FEATURES
+    return list(dataset.column_names) if is_narrow else []
+
+
+def adjustment(dataset: Dataset) -> list[str]:
+    """Draw a menu of columns to adjust for; return the chosen ones."""
+    names = list(dict.fromkeys([*dataset.labels, *_tested(dataset)]))
+    look: Any = {"placeholder": "nothing", "persist_state": "session", "width": 420}
+    look |= {"help": ADJUSTED, "key": f"adjusted-{dataset.digest}"}
+    return st.multiselect("Adjusted for", names, **look) if names else []
+
+
+def associations(
+    dataset: Dataset,
+    rows: np.ndarray,
+    targets: tuple[np.ndarray, np.ndarray],
+    adjusted: list[str],
+    more: dict[str, np.ndarray],
 ) -> "pd.DataFrame":
+    """Test columns of some rows against the scores and use (n, K) of `targets`."""
     import pandas as pd
 
-    rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
     X, classes = dataset.with_gaps(rows), dataset.labels | more
     measures, table = measures_of_rows(X), {name: values[rows] for name, values in classes.items()}
-    features = {name: number_column(name, x) for name, x in zip(tested, X.T, strict=False)}
-    features = {name: column for name, column in features.items() if name not in table}
+    named = zip(_tested(dataset), X.T, strict=False)
+    features = {name: number_column(name, x) for name, x in named if name not in table}
     # each family is corrected for its own tests
     families: list[dict[str, Any]] = [measures | table, *filter(None, [features])]
     covariates = {name: (table | features)[name] for name in adjusted}
-    of, how = (shown.fitted.scores[rows], shown.fitted.active[rows]), (adjusted, measures)
-    parts = [associated(*of, part | covariates, *how, random_state=0) for part in families]
+    of = [(*targets, part | covariates, adjusted, measures) for part in families]
+    parts = [associated(*each, random_state=0) for each in of]
     parts[1:] = [part.assign(technical="") for part in parts[1:]]  # a sum resembles its parts
     said = {"adjusted_for": ", ".join(adjusted)} if adjusted else {}
     tests = pd.concat(parts).sort_values(["q", "effect"], ascending=[True, False], kind="stable")
@@ -389,8 +403,10 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
     return text
 
 
-def _names(tests: "pd.DataFrame", shown: Shown) -> None:
-    proposed = {} if shown.run is None else association.proposed_names(tests)
+def _names(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> None:
+    zeros = [j for j in range(len(_tested(dataset))) if (dataset.X[:, j] == 0).mean() > 0.5]
+    of = tests, dataset.labels, [dataset.column_names[j] for j in zeros]
+    proposed = {} if shown.run is None else association.proposed_names(*of)
     free = {k: name for k, name in proposed.items() if not own_name(shown.fitted, k - 1)}
     if not free:
         return
