@@ -84,12 +84,14 @@ _JOINER = "\u200d"  # joins parts of an emoji; the only invisible character allo
 
 
 def shortened(text: object, limit: int = 40) -> str:
-    """Shorten a text from a file so that it fits into a sentence, on one line.
+    """Shorten a text from a file to fit on a line, in its middle: similar names differ at the end.
 
     Invisible characters and characters that change the text direction are shown as "�".
     """
-    flat = " ".join(str(text).split())
-    return printable(flat if len(flat) <= limit else flat[: limit - 1] + "…")
+    flat, end = " ".join(str(text).split()), (limit - 1) // 3
+    return printable(
+        flat if len(flat) <= limit else f"{flat[: limit - 1 - end]}…{flat[len(flat) - end :]}"
+    )
 
 
 def printable(text: str) -> str:

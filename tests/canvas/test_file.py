@@ -193,7 +193,7 @@ def test_named_components_name_their_panels_beside_the_numbers():
     long = fitted.arranged(range(5), [1] * 5, ("a name of forty letters, which is too long",) * 5)
     figure = figures.draw(scene_shown(dataset, long), "subspaces", "label:digit")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert any(title.startswith("a name") and title.endswith("… {1,3}") for title in titles)
+    assert any(title.startswith("a name") and title.endswith("long {1,3}") for title in titles)
     assert max(map(len, titles)) < 40
 
 
@@ -234,7 +234,7 @@ def test_classes_that_share_a_colour_have_different_shapes_and_the_legend_fits()
     assert len({(p.vertices.tobytes(), *hue) for part in looks for p, hue in part}) == 32
     (legend,) = figure.legends
     assert legend.get_window_extent().x1 < figure.bbox.width
-    assert [text.get_text()[-1] for text in legend.get_texts()] == ["…"] * 32
+    assert ["…" in text.get_text() for text in legend.get_texts()] == [True] * 32
 
 
 def test_figures_hold_all_rows_and_show_in_a_notebook():

@@ -197,7 +197,7 @@ def test_shares_and_numbers_have_their_digits_their_comma_and_a_true_minus():
     assert [capital(name) for name in names] == ["Digit", "pH", "DNA", "*p*", "", "Élan"]
     short = {  # texts become one line of signs that are seen
         "a\n b\t c": "a b c",
-        "x" * 50: "x" * 39 + "…",
+        "x" * 35 + "y" * 15: "x" * 26 + "…" + "y" * 13,
         "a\x00b\x1b[31m": "a�b�[31m",
         "\u202egnp.exe": "�gnp.exe",
         "שלום 👩\u200d🔬": "שלום 👩\u200d🔬",

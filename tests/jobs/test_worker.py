@@ -680,7 +680,7 @@ WRITTEN: list[tuple[str, dict, str]] = [  # by a stranger: kind, spec, a part of
     ("cook", {}, "There is no kind of job “cook”; choose fit, umap, download, study, proj"),
     ("fit", {}, "The job failed unexpectedly (KeyError: 'config'); see "),
     ("fit", {"config": FIT | {"dataset": "../../etc"}}, "no stored data set “../../etc”; choose"),
-    ("fit", {"config": FIT}, "There is no stored data set “000000000000…”; choose one from"),
+    ("fit", {"config": FIT}, "There is no stored data set “00000000…0000”; choose one from"),
     ("fit", {"config": FIT | {"model": "Oracle"}}, "There is no model “Oracle”; choose one of a"),
     ("umap", {"dataset": 7}, "it has 7 for “dataset”, where a text belongs"),
     ("download", {"key": "../etc"}, "There is no built-in data set '../etc'; choose one of dig"),

@@ -29,7 +29,6 @@ export function typeOver(place, name, longest, send) {
   field.select();
 }
 
-const SHOWN = 40; // maximum number of classes
 const LONGEST = 60; // maximum number of letters of a class's name
 const [BESIDE, GAP] = [24, 6]; // px for a class's dot, gap and padding; px before its count
 
@@ -41,6 +40,13 @@ export function classCounts(stage, without = HIDDEN) {
     if (!(flags[row] & without)) counts[codes[row]] += 1;
   return counts;
 }
+
+/** Create the mark of a class, in its colour and shape. @param {Pick<Stage, 'palette' | 'colouring'>} stage @param {number} code */
+export const dotOf = ({ palette, colouring }, code) =>
+  element('i', 'appca-dot', {
+    style: `background:${cssOf(palette, code)}`,
+    'data-shape': colouring?.shapes?.[code] ?? 'circle',
+  });
 
 /** Format a limit of a scale; integers and large numbers have no decimals. @param {number} value */
 const end = (value) =>
@@ -86,7 +92,6 @@ function fillLegend(stage, into, rename) {
   const { colouring, palette } = stage;
   into.replaceChildren();
   into.style.cssText = '';
-  into.dataset.classes = '0';
   if (!colouring) return;
   if (colouring.kind === 'quantity') {
     const stops = Array.from({ length: 9 }, (_, i) => cssOf(palette, Math.round((i * 253) / 8)));
@@ -106,8 +111,7 @@ function fillLegend(stage, into, rename) {
     stage.frame = '';
     stage.settleSoon();
   };
-  const there = [...colouring.names.keys()].filter((code) => counts[code]);
-  const codes = there.slice(0, SHOWN);
+  const codes = [...colouring.names.keys()].filter((code) => counts[code]);
   const label = stage.options.selections && /^label:(.*)$/s.exec(stage.colouringName)?.[1];
   for (const code of codes) {
     const name = colouring.names[code];
@@ -126,12 +130,11 @@ function fillLegend(stage, into, rename) {
     };
     const look = { type: 'button', 'aria-pressed': false, title: `Show ${name} alone`, ...renames };
     const hand = { pointerenter: enter, focus: enter, pointerleave: leave, blur: leave, click };
-    const style = `background:${cssOf(palette, code)}`;
     const item = element(
       'button',
       'appca-class',
       { ...look, ...hand },
-      element('i', 'appca-dot', { style, 'data-shape': colouring.shapes?.[code] ?? 'circle' }),
+      dotOf(stage, code),
       element('b', '', {}, name),
       element('span', 'appca-count', {}, grouped(counts[code])),
     );
@@ -145,7 +148,6 @@ function fillLegend(stage, into, rename) {
   const count = widest(numbers, font(12.5)) + GAP;
   into.style.setProperty('--name', `${Math.ceil(name)}px`);
   into.style.setProperty('--class', `${Math.ceil(name + count)}px`);
-  into.dataset.classes = String(there.length);
 }
 
 const LEVELS = 254; // number of levels of a ramp; the code after the last means missing
@@ -198,7 +200,10 @@ export function buildBar(stage, actions, tools, more, near, rename) {
   const about = element('span', 'appca-count');
   const legend = element('div', 'appca-legend', { role: 'group', 'aria-label': 'Classes' });
   const key = element('span', 'appca-keytitle');
-  const rest = element('span', 'appca-count appca-rest');
+  const rest = button('appca-count appca-rest', {}, () => {
+    all = !all;
+    arrange();
+  });
   const doubt = 'hollow: less than half certain';
   const dot = element('i', 'appca-dot');
   const hollow = element('span', 'appca-count appca-hollow', {}, dot, doubt);
@@ -208,6 +213,7 @@ export function buildBar(stage, actions, tools, more, near, rename) {
   stage.root.append(bar);
   let [filled, docked] = ['', ''];
   let [w, h] = [0, 0]; // size of the tools
+  let all = false; // whether all classes are listed
 
   /** Update the bar once the picture is complete. */
   const settle = () => {
@@ -262,18 +268,23 @@ export function buildBar(stage, actions, tools, more, near, rename) {
       block && box
         ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px`
         : `width:${stage.width}px`; // also across a second view
+    const classes = /** @type {HTMLElement[]} */ ([...legend.querySelectorAll('.appca-class')]);
+    all &&= classes.length > 0;
+    bar.classList.toggle('appca-all', all);
+    rest.setAttribute('aria-expanded', String(all));
+    rest.textContent = all ? 'fewer' : '';
+    for (const item of classes) item.hidden = false;
+    if (all) return;
     for (const step of ['appca-slim', 'appca-whole'])
       // if there is no space: without counts, then in lines
       if (block && legend.scrollHeight > legend.clientHeight) bar.classList.add(step);
-    rest.textContent = '';
     for (let i = 0; i < 2; i += 1) {
       // twice, because these words also take space
-      const shown = [...legend.children].filter(
-        (/** @type {any} */ item) =>
-          item.offsetTop + item.offsetHeight / 2 < legend.offsetTop + legend.clientHeight,
-      );
-      const more = Number(legend.dataset.classes) - shown.length;
-      if (more > 0) rest.textContent = `and ${more} more`;
+      const bottom = legend.clientWidth < 40 ? 0 : legend.offsetTop + legend.clientHeight + 1;
+      const room = classes.filter((item) => item.offsetTop + item.offsetHeight <= bottom).length;
+      const more = classes.length - room;
+      if (more) rest.textContent = room ? `and ${more} more` : `${more} classes`;
+      if (i) for (const item of classes.slice(room)) item.hidden = true;
     }
   };
   /** Place the tools in the bar, or beside the last picture of the diagonal. */
@@ -284,8 +295,7 @@ export function buildBar(stage, actions, tools, more, near, rename) {
     const right = block && last ? stage.width - toPage(view.cam, view.rect, last.rect).x + 12 : 8;
     const now = `${block} ${right} ${stage.width}`;
     if (now !== docked) {
-      // reading a size makes the browser lay out the page
-      docked = now;
+      docked = now; // reading a size makes the browser lay out the page
       tools.style.cssText = block ? `right:${right}px;bottom:12px` : `right:${right}px;top:3px`;
       tools.classList.toggle('appca-docked', !block);
       [w, h] = [tools.offsetWidth, tools.offsetHeight];
@@ -298,13 +308,17 @@ export function buildBar(stage, actions, tools, more, near, rename) {
     tools.style.opacity = String(block ? near(place) : alone);
   };
   stage.settled.push(settle);
+  stage.hit.addEventListener('pointerdown', () => {
+    if (all && !bar.classList.contains('appca-block')) rest.click(); // it covers the picture
+  });
   actions.changed.push(() => {
     if (bar.classList.contains('appca-block')) bar.hidden = true;
   });
   const follow = () => {
     if (!stage.views.length) return;
+    const [{ atFit, opened }] = stage.views;
     if (bar.classList.contains('appca-block'))
-      bar.hidden = !stage.views[0].atFit || Boolean(stage.views[0].opened) || Boolean(stage.morph);
+      bar.hidden = !atFit || Boolean(opened || stage.morph);
     dock();
   };
   return { follow };

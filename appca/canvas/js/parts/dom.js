@@ -90,12 +90,14 @@ export function widthOf(context, text, style) {
   return width;
 }
 
-/** Shorten a text to a width. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width @param {string} style */
+/** Shorten a text to a width; its end stays, because similar names differ there. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width @param {string} style */
 export function cut(context, text, width, style) {
-  if (widthOf(context, text, style) <= width) return text;
-  let length = text.length - 1;
-  while (length > 1 && widthOf(context, `${text.slice(0, length)}…`, style) > width) length -= 1;
-  return `${text.slice(0, length).trimEnd()}…`;
+  let [short, length] = [text, text.length];
+  while (widthOf(context, short, style) > width && (length -= 1) > 0) {
+    const end = length < 6 ? 0 : Math.floor(length / 3);
+    short = `${text.slice(0, length - end).trimEnd()}…${text.slice(text.length - end)}`;
+  }
+  return short;
 }
 
 /** Stroke a path, filled or on a halo. @param {CanvasRenderingContext2D} context @param {{colour: string, width?: number, dash?: number[], fill?: string, halo?: string}} look @param {() => void} path */

@@ -4,7 +4,7 @@ import { box } from '../layout/geometry.js';
 import { having } from '../scene/layouts.js';
 import { capital, componentName, countOf, rowNumber, rowsWith, setName } from '../scene/names.js';
 import { cssOf } from '../theme.js';
-import { classCounts } from './bar.js';
+import { classCounts, dotOf } from './bar.js';
 import { button, element, icon, paint, quiet } from './dom.js';
 
 /** Groups in display order: name, action of Enter, icon. @type {Record<HitKind, [string, string, 'search' | 'play' | 'bookmark' | 'tune']>} */
@@ -201,7 +201,8 @@ export function buildKeys(stage) {
 const ENDS = 5; // rows at an end of a component
 
 /** Return the picture of a hit: a component, an image of a row with the colour of its class, or an icon. @param {Stage} stage @param {Hit} hit @param {number} side px */
-function pictureOf({ pictures, rows, sheets, scene, palette, dark }, hit, side) {
+function pictureOf(stage, hit, side) {
+  const { pictures, rows, sheets, scene, palette, dark } = stage;
   const { component, code, kind } = hit;
   const canvas = element('canvas', 'appca-hitpicture', { 'aria-hidden': 'true' });
   canvas.width = canvas.height = 2 * side;
@@ -213,8 +214,8 @@ function pictureOf({ pictures, rows, sheets, scene, palette, dark }, hit, side) 
   const row = hit.row ?? (code === undefined ? -1 : rows.codes.indexOf(code));
   const colour = code === undefined ? '' : cssOf(palette, code);
   if (row < 0 || !sheets) {
-    const dot = element('i', 'appca-dot', { style: `background:${colour}` });
-    return element('span', 'appca-hitpicture', {}, colour ? dot : icon(GROUPS[kind][2]));
+    const mark = code === undefined ? icon(GROUPS[kind][2]) : dotOf(stage, code);
+    return element('span', 'appca-hitpicture', {}, mark);
   }
   const bytes = sheets.read(scene.tile[row]);
   if (bytes) paint(canvas, bytes, sheets.meta, dark);

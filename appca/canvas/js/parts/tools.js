@@ -6,8 +6,7 @@ import { fullest } from '../scene/layouts.js';
 import { capital, componentName, grouped } from '../scene/names.js';
 import { colouredBy, colouringBy } from '../scene/scene.js';
 import { font, widthOf, write, button, element, icon, iconButton, range } from './dom.js';
-import { cssOf } from '../theme.js';
-import { classCounts } from './bar.js';
+import { classCounts, dotOf } from './bar.js';
 
 /** Save the picture as PNG, with both canvases and the surrounding text. @param {Stage} stage */
 export function savePicture(stage) {
@@ -133,8 +132,7 @@ export function buildMore(stage, actions, does) {
     views.unshift(toggle('None', !beside, () => does.update({ beside: '' })));
     const classes = [...counts.keys()].filter((code) => counts[code] && code < names.length);
     const pressed = classes.map((code) => {
-      const dot = element('i', 'appca-dot', { style: `background:${cssOf(stage.palette, code)}` });
-      const word = element('span', '', {}, dot, names[code]);
+      const word = element('span', '', {}, dotOf(stage, code), names[code]);
       const flip = () => filter({ classes: flipped(now.classes, code) });
       return toggle(word, Boolean(now.classes?.includes(code)), flip);
     });
