@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import compress, product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -280,15 +279,15 @@ CLEAR = 2.0  # standard errors of a paired difference that count as a clear diff
 MOST_LOST = 100.0  # nats on a single row above which the page warns of a method
 OUTLYING = 10.0  # factor of the mean absolute difference above which a loss is an outlier
 MOST_AT_FLOOR = 0.2  # maximum share of noise variances at the floor
-PAPER, ROW_SCALES = "paper", "scale"  # variants: no extension, and row scales alone
+PAPER, ROW_SCALES, VARIANCES = "paper", "scale", "variance"  # variants: one extension or none
 SWITCHES: dict[str, dict[str, str]] = {  # settings of each extension of the paper's model
     "noise": {"noise": "feature"},
-    "scale": {"row_scale": "learned"},
+    ROW_SCALES: {"row_scale": "learned"},
     "number": {"n_active": "learned"},
+    VARIANCES: {"latent_variance": "component"},
 }
-_CHOICES = product((False, True), repeat=len(SWITCHES))
-_NAMES = ("+".join(compress(SWITCHES, chosen)) or PAPER for chosen in _CHOICES)
-VARIANTS = tuple(sorted(_NAMES, key=lambda name: name not in (PAPER, ROW_SCALES)))
+_MORE = "number", "scale+number", "noise", "noise+number", "noise+scale", "noise+scale+number"
+VARIANTS = (PAPER, ROW_SCALES, VARIANCES, *_MORE)
 MIXTURES: dict[str, dict[str, Any]] = {  # settings of `MixtureOfFactorAnalysers`
     "mixture": {},
     "mixture_diagonal": {"noise": "diagonal"},
@@ -338,10 +337,10 @@ class ModelAdvice(NamedTuple):
 
 def variant_settings(key: str, n_active: int) -> dict[str, Any]:
     """Return the settings of `AdaptivePPCA` for a variant."""
-    settings: dict[str, Any] = {"noise": "shared", "row_scale": "none", "n_active": n_active}
+    settings: dict[str, Any] = {"noise": "shared", "row_scale": "none", "latent_variance": "shared"}
     for name in key.split("+"):
         settings |= SWITCHES.get(name, {})
-    return settings
+    return {"n_active": n_active} | settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,9 +353,8 @@ class ModelsConfig(FitCampaign):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        varied = {"n_components", "inference", *(name for on in SWITCHES.values() for name in on)}
-        for name in varied & set(self.parameters):
-            del self.parameters[name]
+        for name in {"n_components", "inference"}.union(*SWITCHES.values()):
+            self.parameters.pop(name, None)
 
     def steps(self) -> list[Step]:
         """Return the keys of the methods, the paper's model first and rivals last."""
@@ -454,15 +452,17 @@ def difference(first: RivalProjection, second: RivalProjection) -> tuple[float, 
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
 
 
-def prefers_row_scales(fits: dict[str, RivalProjection]) -> bool:
-    """Whether row scales beat the paper's model by `CLEAR` standard errors.
+def better(fits: dict[str, RivalProjection], variance: object) -> list[Ranked]:
+    """Return row scales and factor variances where they beat a fit by `CLEAR` errors, best first.
 
-    False if a fit was stopped or its result is unreliable.
+    The fit, which has this `latent_variance`, is last. Stopped and unreliable fits are left out.
     """
-    line = next((line for line in ranked_models(fits) if line.key == ROW_SCALES), None)
-    if line is None or any("stopped" in fits[key].note for key in (PAPER, ROW_SCALES)):
-        return False
-    return line.is_reliable and line.nats > CLEAR * line.error
+    own = {"shared": PAPER, "component": VARIANCES}.get(str(variance))
+    lines = [line for line in ranked_models(fits) if "stopped" not in line.fit.note]
+    base = [line for line in lines if line.key == own]
+    one = (line for line in lines if line.key in (ROW_SCALES, VARIANCES) and line.is_reliable)
+    leads = [(line, *difference(line.fit, other.fit)) for line in one for other in base]
+    return [*(line for line, lead, error in leads if lead > CLEAR * error), *base]
 
 
 def advise(lines: list[Ranked]) -> ModelAdvice | None:

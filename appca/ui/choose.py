@@ -228,6 +228,7 @@ def _draw_live(config: GridConfig) -> None:
 
 PHRASES = {"noise": "noise per feature", "scale": "a scale per row"}
 PHRASES |= {"number": "a learned number of components"}
+PHRASES |= {"variance": "a factor variance for each component"}
 SHORT = {"noise": "noise", "scale": "scale", "number": "learned number"}
 RIVALS = {
     "ppca": "Probabilistic PCA, {K}",
@@ -264,7 +265,7 @@ def which_model_tab(dataset: Dataset) -> None:
     lines = compare.ranked_models(fits)
     advice = compare.advise(lines) if len(fits) == len(METHODS) else None
     if advice is None:
-        rivals = "Eight variants of adaptive PPCA and eight rivals, on rows held out."
+        rivals = "Nine variants of adaptive PPCA and eight rivals, on rows held out."
         kit.answer("Which model?", rivals)
         label = "Continue" if fits else f"Compare {len(METHODS)} models"
         start_button(dataset, config, "models", label)
@@ -346,8 +347,7 @@ def _answered(
     settings = {key: compare.variant_settings(key, config.n_active) for key in keys}
 
     def in_use(key: str) -> bool:
-        same = (now.parameters.get(name) == value for name, value in settings[key].items())
-        return now.model == "aPPCA" and all(same)
+        return now.model == "aPPCA" and settings[key].items() <= now.parameters.items()
 
     def use(key: str) -> None:
         if now.model != "aPPCA":

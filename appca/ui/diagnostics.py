@@ -205,7 +205,9 @@ SHORT = {"L is too small": "L could be higher"}
 def _of_scales(config: RunConfig) -> list[Check]:
     """Return a warning if held-out rows are known to prefer a scale per row."""
     is_plain = config.model == "aPPCA" and fits_around_gaps(config)
-    if not is_plain or not compare.prefers_row_scales(models_of(config).measured(home())):
+    measured = models_of(config).measured(home()) if is_plain else {}
+    lines = compare.better(measured, config.parameters.get("latent_variance"))
+    if not any(line.key == compare.ROW_SCALES for line in lines):
         return []
     why = "A scale per row describes held-out rows clearly better: use row scales, and fit again."
     return [Check("doubtful", "Rows differ in scale", why)]

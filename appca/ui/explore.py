@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis.compare import PAPER, ROW_SCALES, prefers_row_scales
+from appca.analysis.compare import PAPER, ROW_SCALES, VARIANCES, better, variant_settings
 from appca.analysis.components import farthest
 from appca.analysis.groups import COLOURS, MAP, compare, sentence
 from appca.canvas.panels import colour_choices
@@ -17,7 +17,7 @@ from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
 from appca.runs.fit import fits_around_gaps, models_of
 from appca.runs.home import home
-from appca.runs.run import LEARNED, MODELS, RunConfig
+from appca.runs.run import MODELS, RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
 from appca.ui.controls import as_rule, leave_out_button, tools
 from appca.ui.downloads import rows_popover
@@ -202,7 +202,9 @@ SPLIT, MOVED = "split", "sizes_moved"
 MOST_OF_A_ROW = 0.5  # share of the variance above which one row dominates the picture
 LEAST_ROWS = 10  # minimum number of rows to leave one out
 LEAST_CHECKED, CHECK_SECONDS = 100, 30.0  # rows; seconds of an automatic check
-OF_ROW_SCALES = "On 30% of at most 3,000 rows, by features that vary; over two standard errors."
+HELD_OUT = "On 30% of at most 3,000 rows, by features that vary; over two standard errors."
+OFFERED = {ROW_SCALES: ("A scale per row", "Use row scales")}
+OFFERED[VARIANCES] = "A factor variance for each component", "Use factor variances"
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = STATIC / "explore.css"
 
@@ -275,7 +277,7 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
     with st.session_state[kit.NOTE]:
         is_latest = moved is None and shown.config == state.config()
         if is_latest and not preview_note(shown) and not _far_row(dataset, shown):
-            _row_scales(dataset, shown)
+            _better_variant(dataset, shown)
     _drawer(dataset, shown, colouring, trust)
 
 
@@ -291,8 +293,8 @@ def _far_row(dataset: Dataset, shown: fits.Shown) -> bool:
     return True
 
 
-def _row_scales(dataset: Dataset, shown: fits.Shown) -> None:
-    """Offer a scale per row if held-out rows prefer it; the check runs in the background."""
+def _better_variant(dataset: Dataset, shown: fits.Shown) -> None:
+    """Offer row scales or factor variances if held-out rows prefer them; checked when idle."""
     from appca.jobs.tasks import estimate  # imported after the first picture
 
     now, can = shown.config, MODELS[shown.config.model].can
@@ -300,19 +302,25 @@ def _row_scales(dataset: Dataset, shown: fits.Shown) -> None:
     if not is_usual or dataset.missing is not None or dataset.n_rows < LEAST_CHECKED:
         return
     check, no = models_of(now), f"{dataset.digest} scales"
-    seconds = sum(estimate(check, dataset.n_rows, dataset.n_features)[:2])
+    seconds = sum(estimate(check, dataset.n_rows, dataset.n_features)[:3])
     if seconds > CHECK_SECONDS or {check.id, no} & fits.declined():
         return
     measured = check.measured(home())
-    if not measured.keys() >= {PAPER, ROW_SCALES}:
-        fits.check_ahead("models", check.id, check.to_dict() | {"most": 2})
-    elif prefers_row_scales(measured):
-        held_out = (np.asarray(measured[key].log_likelihood) for key in (ROW_SCALES, PAPER))
-        then, before = (fixed(values.mean(), 1) for values in held_out)
-        text = f"A scale per row describes held-out rows better: {then}, not {before} nats each"
-        st.markdown(text, help=OF_ROW_SCALES)
-        press("Use row scales", "row_scales", partial(state.set_parameters, row_scale=LEARNED))
-        press("Not now", "row_scales_not", fits.declined().add, no, type="tertiary")
+    if not measured.keys() >= {PAPER, ROW_SCALES, VARIANCES}:
+        fits.check_ahead("models", check.id, check.to_dict() | {"most": 3})
+        return
+    lines = better(measured, now.parameters["latent_variance"])
+    if len(lines) > 1:
+        best, own = lines[0], lines[-1]
+        digits = 2 if best.nats < own.nats + 1 else 1
+        held_out = (np.asarray(line.fit.log_likelihood) for line in (best, own))
+        then, before = (fixed(values.mean(), digits) for values in held_out)
+        what, label = OFFERED[best.key]
+        text = f"{what} describes held-out rows better: {then}, not {before} nats each"
+        st.markdown(text, help=HELD_OUT)
+        use = partial(state.set_parameters, **variant_settings(best.key, now.n_active or now.k))
+        press(label, "variant", use)
+        press("Not now", "variant_not", fits.declined().add, no, type="tertiary")
 
 
 def _acts(dataset: Dataset, active: int | None) -> canvas.Acts:

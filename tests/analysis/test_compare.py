@@ -166,7 +166,7 @@ def test_a_noise_of_each_feature_is_found_where_it_was_planted(seed, tmp_path, m
     found = lines["noise"]
     assert (found.nats, found.error) == pytest.approx((gaps.mean(), error), rel=1e-6)
     assert found.fit.n_parameters == kinds[0].n_parameters_
-    assert len(set(VARIANTS)) == 8
+    assert len(set(VARIANTS)) == 9
     assert set(VARIANTS) < set(METHODS)
     config = settings(X, parameters={"noise": "feature", "mean": "sample"})
     assert config.parameters == {"mean": "sample"}, "extensions are set by the variants"

@@ -146,7 +146,7 @@ def test_which_model_is_asked_answered_with_doubts_and_taken(start, jobs):
     app = healthy(start(PLACE))
     assert "Which model?" in html(app)
     button = app.button(key="models_start")
-    assert button.label.startswith("Compare 16 models, about")
+    assert button.label.startswith("Compare 17 models, about")
     button.click().run()
     config, job = asked(jobs, ModelsConfig)
     assert config.id == models_of(app.session_state["config"]).id
@@ -157,31 +157,33 @@ def test_which_model_is_asked_answered_with_doubts_and_taken(start, jobs):
     assert "+5.0 nats per row over the paper&#x27;s model" in page
     assert "Above all rivals: 2.0 nats over Mixture of PPCA, 4 of 2." in page
     assert "Mixture of PPCA, 4 of 2 is unreliable: 12% of noise variances at their floor" in page
-    assert len(find(app.selectbox, "Variant").options) == 8, "rivals cannot be used"
+    assert len(find(app.selectbox, "Variant").options) == 9, "rivals cannot be used"
     chosen = healthy(app.button(key="models_use").click().run()).session_state["config"].parameters
     assert (chosen["noise"], chosen["row_scale"], chosen["n_active"]) == ("feature", "learned", 2)
     assert app.button(key="models_use").disabled
     assert sum("in use" in name for name in find(app.selectbox, "Variant").options) == 1
 
 
-@pytest.mark.parametrize("gain", [3.0, 0.0])
-def test_row_scales_are_offered_if_they_are_better(start, table, jobs, monkeypatch, gain):
+@pytest.mark.parametrize(("gain", "other"), [(3.0, 0.0), (3.0, 2.0), (0.0, 3.0), (0.0, 0.0)])
+def test_the_better_of_two_variants_is_offered(start, table, jobs, monkeypatch, gain, other):
     monkeypatch.setattr(explore, "CHECK_SECONDS", 60.0)
     app = healthy(start("explore", data=table, k="4", l="2"))
     (job,) = jobs.active()
-    assert (job.kind, job.asked, job.spec["most"]) == ("models", False, 2)
+    assert (job.kind, job.asked, job.spec["most"]) == ("models", False, 3)
     assert jobs.pauses[-1] > 1.0, "after the first picture"
     assert "Comparing models" not in html(app), "nobody has asked for it"
-    measured_which_model(app, scale=gain)
+    measured_which_model(app, scale=gain, variance=other)
     jobs.end(job.id, "done")
-    page = told(healthy(app.run()))
-    assert ("row_scales" in keys(app), "−97.0, not −100.0 nats each" in page) == (gain > 0,) * 2
+    page, best = told(healthy(app.run())), max(gain, other)
+    assert ("variant" in keys(app), "−97.0, not −100.0 nats each" in page) == (best > 0,) * 2
+    assert ("A scale per row" in page, "A factor variance" in page) == (gain > 0, best > gain)
     assert ("Rows differ in scale" in html(app), "Fits well" in html(app)) == (gain > 0, False)
-    if gain:
+    if best:
         before = (numbers := ComponentNumbers(home())).rename(shown_run(app), 1, "slant")
-        now = shown_run(healthy(app.button(key="row_scales").click().run()))
-        assert now.config.parameters["row_scale"] == "learned"
-        assert (numbers.of_run(now).names, "row_scales" in keys(app)) == (before.names, False)
+        now = shown_run(healthy(app.button(key="variant").click().run()))
+        given = now.config.parameters["row_scale"], now.config.parameters["latent_variance"]
+        assert given == (("learned", "shared") if gain else ("none", "component"))
+        assert (numbers.of_run(now).names, "variant" in keys(app)) == (before.names, False)
 
 
 def test_a_learned_number_is_said_and_taken_back_to_the_same_comparison(start):
