@@ -317,55 +317,32 @@ def ordered(tests: "pd.DataFrame", labels: Collection[str]) -> "pd.DataFrame":
     return lines[lines["column"].isin(lines["column"].unique()[:MOST_LINES])]
 
 
-EXPLAINS = 0.5  # smallest effect of a label that names a component rather than its features
-LONGEST = 36  # maximum length of the features in a name
+def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[int, str]:
+    """Propose names for components, counted from 1, from significant, non-technical columns.
 
-
-def proposed_names(
-    tests: "pd.DataFrame", labels: Collection[str], zeros: Collection[str] = ()
-) -> dict[int, str]:
-    """Propose distinct names for components, counted from 1, such as "high end – low end".
-
-    A label names a component that it explains, else the strongest features do, else a weaker label.
-    Missing values, technical columns, and columns of `zeros` that fall never do.
+    If scores tell classes apart, the name has the class at each end: "high – low". Missing values
+    are never names, nor low values of the columns `zeros`, which are mostly 0. A component that
+    follows missing values gets none.
     """
-    telling = tests[(tests["q"] < SIGNIFICANT) & (tests["effect"] >= LEAST)]
-    telling = telling.sort_values("effect", ascending=False, kind="stable")
+    names: dict[int, str] = {}
+    telling = tests[tests["q"] < SIGNIFICANT]
     gaps = telling[telling["column"] == GAPS].groupby("component")["effect"].max()
-    telling = telling[telling["effect"] > telling["component"].map(gaps).fillna(-1.0)]
-    telling = telling[telling["technical"] == ""]
-    is_label, falls = telling["column"].isin(labels), telling["direction"] == "falls"
-    of_labels = telling[is_label].to_dict("records")
-    weak = [(test["component"], *_label_ends(test)) for test in of_labels]
-    ends = weak[: sum(test["effect"] >= EXPLAINS for test in of_labels)]
-    measured = telling[~is_label & ~(falls & telling["column"].isin(zeros))]
-    for k, part in measured.drop_duplicates(["component", "column"]).groupby("component"):
-        top = part[part["effect"] >= part["effect"].max() / 2]
-        top = top[np.r_[0, (top["column"].str.len() + 2).cumsum()[1:]] <= LONGEST][:3]
-        ways = (top[top["direction"] == way]["column"] for way in ("rises", "falls"))
-        high, low = (", ".join(shortened(x, LONGEST) for x in columns) for columns in ways)
-        ends.append((k, high, low))
-    names, taken = dict[int, str](), list[set[str]]()
-    for k, high, low in ends + weak:
-        if k not in names and (high or low) and {high, low} not in taken:
-            taken.append({high, low})
-            names[k] = f"{high} – {low}" if high and low else high or f"low {low}"
+    telling = telling[(telling["technical"] == "") & (telling["effect"] >= LEAST)]
+    for test in telling.to_dict("records"):
+        name, direction = test["column"], test["direction"]
+        ends = [x for end in ("high", "low") for x in test[end][:1]][: 1 + (test["part"] == SCORE)]
+        missing = test["effect"] <= gaps.get(test["component"], -1.0)
+        missing |= any(end.lower() in _UNANSWERED for end in ends)
+        if missing or (direction == "falls" and name in zeros):
+            continue
+        if direction == "falls":
+            name = f"low {name}"
+        elif direction != "rises":  # values such as 7 or yes mean little without the column
+            is_bare = any(len(end) in (1, 2) or end.lower() in _BARE for end in ends)
+            name = f"{name} " * is_bare + " – ".join(ends)
+        if test["component"] not in names and name and name not in names.values():
+            names[test["component"]] = name
     return names
-
-
-def _label_ends(test: Mapping[Any, Any]) -> tuple[str, str]:
-    column, direction = test["column"], test["direction"]
-    if direction in ("rises", "falls"):
-        return (column, "") if direction == "rises" else ("", column)
-    high, low = (shortened(next(iter(test[end]), ""), LONGEST // 2) for end in ("high", "low"))
-    if {high.lower(), low.lower()} & _UNANSWERED:
-        return "", ""
-    # values such as 7 or yes mean little without the column
-    is_bare = any(len(x) in (1, 2) or x.lower() in _BARE for x in (high, low))
-    before = f"{column} " * is_bare
-    if high:
-        return before + high, low * (test["part"] == SCORE)
-    return "", f"in {before}{low}" if low and test["part"] == SCORE else ""
 
 
 ALL = "all"

@@ -51,11 +51,6 @@ class GridConfig(FitCampaign):
             self.parameters.pop(name, None)
         for name in ("components", "actives"):
             object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
-        limits = {"components": 1, "actives": 1, "n_folds": 2, "max_rows": 4}
-        for name, least in limits.items():
-            value = getattr(self, name)
-            msg = f"{name} must be whole numbers from {least} on; got {value!r:.60}."
-            refuse_if(np.min(value, initial=2**62) < least, msg)
         n = len(self.cells)
         msg = f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L give {n:,}, so "
         refuse_if(not 0 < n <= MOST_CELLS, f"{msg}choose other ranges.")
@@ -94,10 +89,10 @@ class GridConfig(FitCampaign):
                 return [None, None, None, 0.0]
             sizes = {"n_components": k, "n_active": active}
             model = estimator_class(self.model)(**self.parameters | sizes).fit(train)
-            own, without = model.score(test), without_components(model, train, test).mean()
+            nats, without = model.score(test), without_components(model, train, test).mean()
             if k == active and self.model == "aPPCA":
                 model = estimator_class("aPPCA")(**self.parameters | sizes | OF_PPCA).fit(train)
-            measured = own, model.score(test) if k == active else np.nan, without
+            measured = nats, model.score(test) if k == active else np.nan, without
             values = [float(value) if np.isfinite(value) else None for value in measured]
             return [*values, round(time.perf_counter() - began, 4)]
 

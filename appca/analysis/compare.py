@@ -457,11 +457,11 @@ def better(fits: dict[str, RivalProjection], variance: object) -> list[Ranked]:
 
     The fit, which has this `latent_variance`, is last. Stopped and unreliable fits are left out.
     """
-    own = {"shared": PAPER, "component": VARIANCES}.get(str(variance))
+    fitted = {"shared": PAPER, "component": VARIANCES}.get(str(variance))
     lines = [line for line in ranked_models(fits) if "stopped" not in line.fit.note]
-    base = [line for line in lines if line.key == own]
-    one = (line for line in lines if line.key in (ROW_SCALES, VARIANCES) and line.is_reliable)
-    leads = [(line, *difference(line.fit, other.fit)) for line in one for other in base]
+    base = [line for line in lines if line.key == fitted]
+    offers = (line for line in lines if line.key in (ROW_SCALES, VARIANCES) and line.is_reliable)
+    leads = [(line, *difference(line.fit, other.fit)) for line in offers for other in base]
     return [*(line for line, lead, error in leads if lead > CLEAR * error), *base]
 
 

@@ -277,8 +277,8 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
         return [Check("unknown", "Halves not fitted yet", why)]
     (gain, error), (more, its_error, added) = (x.mean(axis=0) for x in halves[1:])
     cosines = np.median(halves.cosines, axis=0)
-    found, K, lowest = cosines >= RECOVERED, len(cosines), math.floor(100 * cosines.min()) / 100
-    kept = int(found.sum())
+    recovered, K, lowest = cosines >= RECOVERED, len(cosines), math.floor(100 * cosines.min()) / 100
+    kept = int(recovered.sum())
     why = f"Held-out rows gain {fixed(gain)} ± {fixed(error)} nats per row over PCA with L axes"
     label = "Worse than PCA" if gain < -CLEAR * error else "No gain over PCA"
     checks = [Check("bad", label, f"{why}: use PCA, or choose K and L again.")]
@@ -288,9 +288,9 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
         checks = []
     why = f"Fits to halves of the rows have the same components: |cos| is at least {lowest:.2f}."
     level: Level = "good"
-    if not found.all():
+    if not recovered.all():
         level = "doubtful" if cosines.min() >= ROUGHLY or 2 * kept > K else "bad"
-        numbers = ", ".join(map(str, np.flatnonzero(found) + 1))
+        numbers = ", ".join(map(str, np.flatnonzero(recovered) + 1))
         which = f"component{'s' * (kept > 1)} {numbers}" if numbered and kept else f"{kept}"
         why = (
             f"Fits to halves of the rows recover only {which} of {K} (|cos| should be {RECOVERED}, "

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.campaign import sample_of
 from appca.analysis.components import name_of, supports
 from appca.analysis.fitted import FittedRun
 from appca.analysis.permutation import corrected
 from appca.data.dataset import Dataset, categories
 from appca.frames import column_of as column_of_table
 from appca.words import number, percent, refuse_if, shortened
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_FEATURES = 1000  # maximum number of features in a list
 MOST_RANKED = 5_000  # maximum number of rows for ranking neighbours in panels on a page
@@ -142,7 +140,7 @@ FEWEST_SAMPLED = 1000
 EXACT = 20  # maximum number of rows for the exact rank test
 SMALL_COUNT = 5.0  # expected count of a cell below which the exact test is used
 NAMED, MOST_SHOWN = 3, 10  # maximum number of differences in the sentence and in its chart
-MOST_CLASSED, FOLDS = 5_000, 5  # maximum number of rows to compare all classes; cross-validation
+MOST_CLASSED, FOLDS = 5_000, 5  # maximum number of rows, and folds, to tell classes apart
 NEGLIGIBLE = 0.147  # smaller |delta| are negligible (Romano et al., 2006)
 SIGNIFICANT = 0.05
 _BLOCK_VALUES = 1 << 22
@@ -193,11 +191,12 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     """Compare the rows of a group with other rows by labels, features and the fit.
 
     `sides` (N,) is a mask of the group, or 1 in the group, 0 in the rest and −1 in neither. Pixels
-    are not compared, nor, if a side is a class of a label, labels that determine the side or follow
-    from that label. Differences are ranked by effect, ties by Cohen's d. Raises InputError if the
+    are not compared, nor, if a side is a class of a label, labels that tell each row's side.
+    Differences are ranked by effect, ties by Cohen's d. Raises InputError if the
     group or the rest has fewer than two rows.
     """
     group, rest = np.flatnonzero(sides == 1), np.flatnonzero(sides == 0)
+    ends = (group, 1), (rest, 0)
     msg = f"A comparison needs {LEAST} rows on each side; got {len(group):,} and {len(rest):,}."
     refuse_if(min(len(group), len(rest)) < LEAST, msg)
     active = fitted.active
@@ -210,8 +209,23 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
         ("score", [f"score on {name}" for name in names], scores, users),
         ("use", [f"use of {name}" for name in names], active, 0),
     ]
-    of_classes, classes = _classes(dataset, fitted, sides)
-    parts += of_classes
+    classes, told_by, of_class = list[str](), list[Part](), False
+    for key in ("subspace", *(f"label:{name}" for name in dataset.labels)):
+        title, codes, named = column_of(dataset, fitted, key)
+        if named is None:
+            parts.append(("class", [title], np.asarray(codes, dtype=np.float64)[:, None], LEAST))
+            continue
+        is_group, is_rest = (np.array_equal(codes == codes[r[0]], sides == n) for r, n in ends)
+        of_class |= is_group or is_rest
+        if is_group:
+            classes.append(f"{shortened(title, 20)} {shortened(named[codes[group[0]]], 24)}")
+        elif not is_rest:
+            kind, way = ("subspace", " ") if key == "subspace" else ("class", " = ")
+            largest = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:MOST_CLASSES])
+            every = [f"{title}{way}{named[code]}" for code in largest]
+            tells = len(np.unique(codes * 3 + sides)) == len(np.unique(codes))
+            (told_by if tells else parts).append((kind, every, codes[:, None] == largest, 0))
+    parts += told_by * (not of_class)  # a class of a finer label tells the coarser one
     measured = []
     for kind, titles, values, least in parts:
         measured += differences(kind, titles, values[group], values[rest], least)
@@ -232,90 +246,28 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
             measured += differences("feature", dataset.column_names[part], x, y)
     q = corrected(np.array([difference.p for difference in measured])).tolist()
     chosen_by = ("subspace", "use") if (active[group] == active[group[0]]).all() else ()
-    every = zip(measured, q, strict=True)
-    told = [d._replace(corrected=value) for d, value in every if d.kind not in chosen_by]
+    tested = zip(measured, q, strict=True)
+    told = [d._replace(corrected=value) for d, value in tested if d.kind not in chosen_by]
     told.sort(key=lambda x: (-abs(x.effect), -abs(np.nan_to_num(x.d or 0.0)), x.name))
     return GroupComparison(len(group), told, sampled, len(measured), classes)
 
 
-def _classes(
-    dataset: Dataset, fitted: FittedRun, sides: np.ndarray
-) -> tuple[list[Part], list[str]]:
-    """Return the subspace and the labels to compare, and the classes of which the group is all."""
-
-    def nested(a: np.ndarray, b: np.ndarray) -> bool:  # each class of a is within a class of b
-        return len(np.unique(a * (int(b.max()) + 1) + b)) == len(np.unique(a))
-
-    parts: list[Part] = []
-    whole, classes, within = list[np.ndarray](), list[str](), sides >= 0
-    keys = ("subspace", *(f"label:{name}" for name in dataset.labels))
-    columns = [column_of(dataset, fitted, key) for key in keys]
-    for title, codes, names in columns:
-        for side in (1, 0):
-            c = codes[np.argmax(sides == side)]
-            if names is not None and np.array_equal(codes == c, sides == side):
-                whole.append(codes)
-                classes += [f"{shortened(title, 20)} {shortened(names[c], 24)}"] * side
-    for key, (title, codes, names) in zip(keys, columns, strict=True):
-        if names is None:
-            parts.append(("class", [title], np.asarray(codes, dtype=np.float64)[:, None], LEAST))
-            continue
-        kind, way = ("subspace", " ") if key == "subspace" else ("class", " = ")
-        follows = any(codes is x or (kind == "class" and nested(x, codes)) for x in whole)
-        tells = kind == "class" and bool(whole) and nested(codes[within], sides[within])
-        if not (follows or tells):
-            largest = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:MOST_CLASSES])
-            named = [f"{title}{way}{names[c]}" for c in largest]
-            parts.append((kind, named, codes[:, None] == largest, 0))
-    return parts, classes
-
-
-def by_class(
-    dataset: Dataset, fitted: FittedRun, codes: np.ndarray, names: Sequence[str]
-) -> "pd.DataFrame":
-    """Compare all classes, with codes (N,) or -1: means, `effect` and `p` of scores and features.
-
-    The effect is the share of the variance of ranks between classes, corrected for chance, and p is
-    of Kruskal and Wallis, corrected (Benjamini-Hochberg). The largest effect is first.
-    """
-    import pandas as pd
-    from scipy.stats import kruskal
-
-    rows = np.flatnonzero(codes >= 0)
-    rows = np.sort(np.random.default_rng(0).permutation(rows)[:MOST_CLASSED])
-    titles = [f"score on {name_of(fitted, k)}" for k in range(fitted.scores.shape[1])]
-    values, codes = fitted.scores[rows].astype(np.float64), codes[rows]
-    if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
-        titles += dataset.column_names
-        values = np.hstack([values, dataset.with_gaps(rows)])
-    there = np.unique(codes)
-    H, p = kruskal(*(values[codes == c] for c in there), nan_policy="omit")
-    freedom = np.isfinite(values).sum(axis=0) - len(there)
-    effect = np.clip((H - len(there) + 1) / np.maximum(freedom, 1), 0.0, 1.0)
-    means = pd.DataFrame(values, columns=titles).groupby(np.array(names)[codes], sort=False).mean()
-    table = means.T.assign(effect=effect, p=corrected(np.nan_to_num(p, nan=1.0)))
-    return table.sort_values("effect", ascending=False, kind="stable")
-
-
 def told_apart(scores: np.ndarray, codes: np.ndarray) -> float:
-    """Return the rate of held-out rows whose class scores (N, K) tell, averaged over classes.
+    """Return the rate, averaged over classes, of held-out rows whose class scores (N, K) tell.
 
-    Linear discriminant analysis, in 5 folds. Rows with a negative code, and classes with fewer than
-    5 rows, are left out; NaN if fewer than two classes remain.
+    By linear discriminant analysis in 5 folds, of classes with at least 5 rows; NaN below two.
     """
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    from sklearn.metrics import balanced_accuracy_score
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-    counts = np.bincount(codes[codes >= 0])
-    rows = np.flatnonzero((codes >= 0) & (counts[codes] >= FOLDS))
-    k = int((counts >= FOLDS).sum())
+    rows = sample_of(len(codes), MOST_CLASSED, 0)
+    enough = np.bincount(codes[rows][codes[rows] >= 0]) >= FOLDS
+    rows, k = rows[(codes[rows] >= 0) & enough[codes[rows]]], int(enough.sum())
     if k < 2:
         return np.nan
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    model = LinearDiscriminantAnalysis(priors=np.full(k, 1 / k))
-    told = cross_val_predict(model, scores[rows], codes[rows], cv=folds)
-    return float(balanced_accuracy_score(codes[rows], told))
+    model, of = LinearDiscriminantAnalysis(priors=np.full(k, 1 / k)), (scores[rows], codes[rows])
+    return float(cross_val_score(model, *of, scoring="balanced_accuracy", cv=folds).mean())
 
 
 def differences(

@@ -222,7 +222,6 @@ class Delivery:
 
 
 def _hostname(host: str) -> str | None:
-    """Return the host name of a Host header, without port; None if it is invalid."""
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port  # raises for an invalid port
@@ -423,7 +422,6 @@ def _on_acts(key: str, acts: Acts, first: Callable[[], None] = lambda: None) -> 
 
 
 def _take(key: str, name: str, kind: type[M], act: Callable[[M], object]) -> None:
-    """Execute a browser message once, if it is valid."""
     sent = st.session_state.get(key)
     message = sent.get(name) if isinstance(sent, Mapping) else None
     if message is None:

@@ -91,7 +91,6 @@ def _variations(shown: Shown) -> dict[str, RunConfig]:
 
 
 def _sizes(shown: Shown) -> tuple[int, int]:
-    """Return K and L, or the rounded average number of components per row if L is learned."""
     used = float(shown.fitted.active.sum(axis=1).mean())
     return len(shown.fitted.components), shown.config.n_active or max(1, round(used))
 

@@ -138,7 +138,6 @@ def _put(dataset: Dataset, rows: np.ndarray) -> None:
 
 
 def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
-    """Return a component's picture, and its weights or the ends of its axis, as HTML."""
     made = partial(components.patterns, shown.fitted, plots.picture_shape(dataset))
     every = kept(f"patterns-{shown.key}", made)
     if dataset.is_ordered:
@@ -189,7 +188,6 @@ def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> s
 
 
 def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> str:
-    """Return rows at the "low" or "high" end of the scores, ascending, as a button."""
     if not len(rows):
         return tag("span", "")
     is_low, mostly = end == "low", ""
@@ -299,11 +297,15 @@ def meaning_tab(dataset: Dataset, shown: Shown) -> None:
 
 
 def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
-    more, of, adjusted = regions(dataset, sets), shown.fitted, adjustment(dataset)
+    more = regions(dataset, sets)
+    is_narrow = dataset.image_shape is None and dataset.n_features <= MOST_FEATURES
+    tested = dataset.column_names if is_narrow else ()
+    names = list(dict.fromkeys([*dataset.labels, *tested]))
+    look: Any = {"placeholder": "nothing", "persist_state": "session", "width": 420}
+    look |= {"help": ADJUSTED, "key": f"adjusted-{dataset.digest}"}
+    adjusted = st.multiselect("Adjusted for", names, **look) if names else []
     key = f"meaning-{shown.key}-{dataset.digest}-{sets.file if more else ''}-{adjusted}"
-    rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
-    targets = of.scores[rows], of.active[rows]
-    tests = kit.tried(key, lambda: associations(dataset, rows, targets, adjusted, more))
+    tests = kit.tried(key, lambda: _tests(dataset, shown, more, adjusted, tested))
     if tests is None:
         return
     st.session_state.setdefault(state.KEYS.findings, {})[shown.key, MEANING] = tests
@@ -342,38 +344,21 @@ def _named(shown: Shown) -> list[str]:
     return [name_of(shown.fitted, k) for k in range(len(shown.fitted.components))]
 
 
-def _tested(dataset: Dataset) -> list[str]:
-    is_narrow = dataset.image_shape is None and dataset.n_features <= MOST_FEATURES
-    return list(dataset.column_names) if is_narrow else []
-
-
-def adjustment(dataset: Dataset) -> list[str]:
-    """Draw a menu of columns to adjust for; return the chosen ones."""
-    names = list(dict.fromkeys([*dataset.labels, *_tested(dataset)]))
-    look: Any = {"placeholder": "nothing", "persist_state": "session", "width": 420}
-    look |= {"help": ADJUSTED, "key": f"adjusted-{dataset.digest}"}
-    return st.multiselect("Adjusted for", names, **look) if names else []
-
-
-def associations(
-    dataset: Dataset,
-    rows: np.ndarray,
-    targets: tuple[np.ndarray, np.ndarray],
-    adjusted: list[str],
-    more: dict[str, np.ndarray],
+def _tests(
+    dataset: Dataset, shown: Shown, more: dict[str, np.ndarray], adjusted: list[str], tested: Any
 ) -> "pd.DataFrame":
-    """Test columns of some rows against the scores and use (n, K) of `targets`."""
     import pandas as pd
 
+    rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
     X, classes = dataset.with_gaps(rows), dataset.labels | more
     measures, table = measures_of_rows(X), {name: values[rows] for name, values in classes.items()}
-    named = zip(_tested(dataset), X.T, strict=False)
-    features = {name: number_column(name, x) for name, x in named if name not in table}
+    features = {name: number_column(name, x) for name, x in zip(tested, X.T, strict=False)}
+    features = {name: column for name, column in features.items() if name not in table}
     # each family is corrected for its own tests
     families: list[dict[str, Any]] = [measures | table, *filter(None, [features])]
     covariates = {name: (table | features)[name] for name in adjusted}
-    of = [(*targets, part | covariates, adjusted, measures) for part in families]
-    parts = [associated(*each, random_state=0) for each in of]
+    of, how = (shown.fitted.scores[rows], shown.fitted.active[rows]), (adjusted, measures)
+    parts = [associated(*of, part | covariates, *how, random_state=0) for part in families]
     parts[1:] = [part.assign(technical="") for part in parts[1:]]  # a sum resembles its parts
     said = {"adjusted_for": ", ".join(adjusted)} if adjusted else {}
     tests = pd.concat(parts).sort_values(["q", "effect"], ascending=[True, False], kind="stable")
@@ -404,8 +389,9 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
 
 
 def _names(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> None:
-    zeros = [j for j in range(len(_tested(dataset))) if (dataset.X[:, j] == 0).mean() > 0.5]
-    of = tests, dataset.labels, [dataset.column_names[j] for j in zeros]
+    rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
+    mostly_zero = (dataset.X[rows] == 0).mean(axis=0) > 0.5
+    of = tests, np.array(dataset.column_names)[mostly_zero]
     proposed = {} if shown.run is None else association.proposed_names(*of)
     free = {k: name for k, name in proposed.items() if not own_name(shown.fitted, k - 1)}
     if not free:

@@ -88,7 +88,6 @@ def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
 
 
 def _diagnoses(shown: Shown) -> list[Diagnosis]:
-    """Compare the chains; raises MissingExtraError if ArviZ is missing."""
     return kept(f"chains-{shown.key}", lambda: diagnose(shown.fitted.posterior))
 
 
@@ -203,7 +202,6 @@ SHORT = {"L is too small": "L could be higher"}
 
 
 def _of_scales(config: RunConfig) -> list[Check]:
-    """Return a warning if held-out rows are known to prefer a scale per row."""
     is_plain = config.model == "aPPCA" and fits_around_gaps(config)
     measured = models_of(config).measured(home()) if is_plain else {}
     lines = compare.better(measured, config.parameters.get("latent_variance"))

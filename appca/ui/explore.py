@@ -166,7 +166,6 @@ def _controls(
     more: dict[str, Any],
     acts: canvas.Acts | None = None,
 ) -> None:
-    """Draw K, L, colour, undo and redo, and the views; `more` draws controls of a fit."""
     active = now.parameters.get("n_active")
     most = max(state.most_components(now, dataset), now.k)  # the command line allows larger K
     hint = _meaning(dataset, now.k, now.chosen_size)
@@ -184,7 +183,6 @@ def _controls(
 
 
 def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str], str, str]:
-    """Return the names of the views, the selected view, and the view beside it."""
     there = scene.meta["layouts"]
     places = {"slices": "Map", "umap": "UMAP"} if "slices" in there else {"umap": "Map"}
     names = {canvas.BOTH: "Both"} if "pairs" in there else {}
@@ -282,7 +280,6 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
 
 
 def _far_row(dataset: Dataset, shown: fits.Shown) -> bool:
-    """Warn that one row dominates the picture, and offer to leave it out."""
     row, share = kept(f"far-{shown.key}", lambda: farthest(shown.fitted))
     if dataset.n_rows < LEAST_ROWS or not share > MOST_OF_A_ROW:
         return False
@@ -311,9 +308,9 @@ def _better_variant(dataset: Dataset, shown: fits.Shown) -> None:
         return
     lines = better(measured, now.parameters["latent_variance"])
     if len(lines) > 1:
-        best, own = lines[0], lines[-1]
-        digits = 2 if best.nats < own.nats + 1 else 1
-        held_out = (np.asarray(line.fit.log_likelihood) for line in (best, own))
+        best, fitted = lines[0], lines[-1]
+        digits = 2 if best.nats < fitted.nats + 1 else 1
+        held_out = (np.asarray(line.fit.log_likelihood) for line in (best, fitted))
         then, before = (fixed(values.mean(), digits) for values in held_out)
         what, label = OFFERED[best.key]
         text = f"{what} describes held-out rows better: {then}, not {before} nats each"

@@ -136,7 +136,6 @@ def _watched() -> dict[str, Watched]:
 
 
 def _watch(job: str, why: Watched | None) -> None:
-    """Start waiting for a job, or stop waiting if `why` is None."""
     if why is None:
         _watched().pop(job, None)
     else:

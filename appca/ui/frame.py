@@ -37,7 +37,6 @@ def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:
 
 
 def _announced() -> list[JobStatus]:
-    """Return the running jobs, without checks that started automatically."""
     return [job for job in services.jobs().active() if job.asked or job.kind == "fit"]
 
 

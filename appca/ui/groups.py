@@ -5,25 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.campaign import sample_of
-from appca.analysis.components import (
-    fullest,
-    name_of,
-    opens_in_pair_view,
-    patterns,
-    ranked,
-    title,
-)
+from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import (
-    MOST_SHOWN,
-    SIGNIFICANT,
-    GroupComparison,
-    by_class,
-    compare,
-    sentence,
-    told_apart,
-)
+from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, told_apart
 from appca.analysis.new_rows import standing_out
 from appca.analysis.rows import Mixture, SimilarRows, distances, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
@@ -32,12 +16,11 @@ from appca.plots import groups as differences
 from appca.plots.components import component_image, pixels_of
 from appca.plots.style import MISSING
 from appca.ui import canvas, controls, downloads, kit, rows, state
-from appca.ui.components import MOST_TESTED_ROWS, adjustment, associations
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
-from appca.words import counted, listed, minus, number, percent, shortened, signed
+from appca.words import counted, listed, minus, number, percent, shortened
 
 PANELS = 20
 REST = "rest"
@@ -48,8 +31,6 @@ KINDS |= {"subspace": "subspace", "class": "label", "measure": "fit"}
 def differences_tab(dataset: Dataset, shown: Shown) -> None:
     """Draw the differences of some rows, and groups of similar rows."""
     _differences(dataset, shown)
-    if st.toggle("All classes at once", key="all_classes", persist_state="session"):
-        _all_classes(dataset, shown)
     if st.toggle("Groups of similar rows", key="similar_rows", persist_state="session"):
         _similar(dataset, shown)
 
@@ -74,9 +55,9 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         with right:
             if dataset.image_shape is not None or dataset.is_ordered:
                 _group_means(dataset, [mask, others], key)
-    adjusted = _adjusted(dataset, shown, sides, key, {each.name for each in told})
+    _told_apart(dataset, shown, of)
     with st.expander(f"All {len(told):,} comparisons"):
-        _comparison_table(comparison, adjusted)
+        _comparison_table(comparison)
         some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
         st.caption(
             "Mann-Whitney tests for numbers, chi-square or Fisher's exact test for shares, "
@@ -85,68 +66,31 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         )
 
 
-def _adjusted(
-    dataset: Dataset, shown: Shown, sides: np.ndarray, key: str, names: set[str]
-) -> dict[str, tuple[float, float]]:
-    """Return effect and q of columns and scores, strongest first, adjusted for chosen columns."""
-    adjusted, compared = adjustment(dataset), np.flatnonzero(sides >= 0)
-    if not adjusted:
-        return {}
-    rows, fitted = compared[sample_of(len(compared), MOST_TESTED_ROWS, 0)], shown.fitted
-    group, scores = (sides[rows] == 1)[:, None], np.where(fitted.active, fitted.scores, np.nan)
-    more = {f"score on {name_of(fitted, k)}": x for k, x in enumerate(scores.T)}
-    of = dataset, rows, (group * 1.0, group), adjusted, more
-    tests = kit.tried(f"adjusted-{key}-{adjusted}", lambda: associations(*of))
-    if tests is None:
-        return {}
-    tests = tests[tests["column"].isin(names) & tests["direction"].isin(["rises", "falls"])]
-    effects = np.where(tests["direction"] == "rises", tests["effect"], -tests["effect"])
-    found = dict(zip(tests["column"], zip(effects, tests["q"], strict=True), strict=True))
-    told = [
-        f"{name} ({signed(float(f'{e:.2f}'))})" for name, (e, q) in found.items() if q < SIGNIFICANT
-    ]
-    said = ", ".join(told[:MOST_SHOWN]) or "no effect is significant"
-    st.markdown(markdown(f"Adjusted for {listed(adjusted)}: {said}."))
-    return found
-
-
 HELD_OUT = (
-    "Linear discriminant analysis of the scores, which are of a fit to all rows without labels, in "
-    "5 folds; the mean over classes of the share of held-out rows told right."
+    "By linear discriminant analysis of the scores in 5 folds; the mean over classes of the share "
+    "of held-out rows told right. The fit knows all rows, but no labels."
 )
 
 
-def _all_classes(dataset: Dataset, shown: Shown) -> None:
-    """Draw the means of all classes, and how well scores tell the classes apart."""
-    classes = kit.choose(dataset, "all_classes")
-    if classes is None:
-        st.caption("No label has 2 or more classes.")
+def _told_apart(dataset: Dataset, shown: Shown, chosen: str) -> None:
+    labels = sorted(kit.every(dataset), key=lambda each: not chosen.startswith(f"{each.title} = "))
+    if not labels:
         return
-    K, codes, names = shown.fitted.scores.shape[1], classes.codes, classes.names
+    of, K = labels[0], shown.fitted.scores.shape[1]
     sizes = sorted({shown.config.n_active or K, K})
 
     def rates() -> list[float]:
         axes = [canvas.principal_of(dataset, shown.config, n) for n in sizes]
-        return [told_apart(scores, codes) for scores in (shown.fitted.scores, *axes)]
+        return [told_apart(scores, of.codes) for scores in (shown.fitted.scores, *axes)]
 
-    key = f"{shown.key}-{dataset.digest[:8]}-{classes.title}"
-    rate, *others = kept(f"rate-{key}", rates)
+    rate, *others = kept(f"rate-{shown.key}-{dataset.digest[:8]}-{of.title}", rates)
     if np.isfinite(rate):
-        of_pca = ", ".join(f"with {n}: {percent(x)}" for n, x in zip(sizes, others, strict=True))
-        told = f"{len(names)} classes of {shortened(classes.title)} are told apart in "
-        told += f"{percent(rate)} of held-out rows from the {counted(K, 'score')}"
-        st.markdown(f"**{markdown(told)}** (PCA {of_pca}).", help=HELD_OUT)
-    means = kept(f"classes-{key}", lambda: by_class(dataset, shown.fitted, codes, names))
-    look: Any = {name: st.column_config.NumberColumn(format="%.4g") for name in means}
-    st.dataframe(means, column_config=look, key="class_table")
-    st.caption(
-        "Means, strongest effect first: the share of the variance of ranks between classes. p: "
-        "Kruskal and Wallis, corrected (Benjamini and Hochberg). An unused component has score 0."
-    )
+        pca = ", ".join(f"{n}: {percent(x)}" for n, x in zip(sizes, others, strict=True))
+        told = f"{len(of.names)} classes of {shortened(of.title)}: scores tell {percent(rate)} of "
+        st.caption(markdown(f"{told}held-out rows right (PCA with {pca})."), help=HELD_OUT)
 
 
 def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
-    """Draw menus of rows; return name, mask and key of the chosen rows and of the others."""
     token, every = state.token(dataset), np.arange(dataset.n_rows)
     offered = kept(f"offered-{shown.key}", lambda: _offered(dataset, shown))
     if token is not None:
@@ -169,7 +113,6 @@ def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
 
 
 def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]]:
-    """Return the largest panels and the classes: key to label and rows."""
     choices = {
         f"panel {subspace.components}": (f"subspace {title(subspace.components)}", subspace.rows)
         for subspace in ranked(shown.fitted.active)[:PANELS]
@@ -198,18 +141,14 @@ def _group_means(dataset: Dataset, sides: list[np.ndarray], key: str) -> None:
     st.caption(f"Mean images. Full red is {number(limit)} more, full blue as much less.")
 
 
-def _comparison_table(
-    comparison: GroupComparison, adjusted: dict[str, tuple[float, float]]
-) -> None:
+def _comparison_table(comparison: GroupComparison) -> None:
     import pandas as pd
 
     names = ["what", "kind", "these", "others", "effect", "p, corrected"]
-    names += ["effect, adjusted", "p, adjusted"] * bool(adjusted)
-    lines = []
-    for d in comparison.differences:
-        line = [d.name, KINDS[d.kind], *differences.sides(d), d.effect, f"{d.corrected:.2g}"]
-        e, q = adjusted.get(d.name, (None, None))
-        lines.append(line + [e, q and f"{q:.2g}"] * bool(adjusted))
+    lines = [
+        [d.name, KINDS[d.kind], *differences.sides(d), d.effect, f"{d.corrected:.2g}"]
+        for d in comparison.differences
+    ]
     effect = st.column_config.NumberColumn(
         format="%+.2f",
         help="For numbers, Cliff's delta: how much more often these rows have the larger value. "

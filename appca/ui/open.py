@@ -147,7 +147,6 @@ def erase(home: Path, deletion: Deletion | None = None) -> None:
 
 
 def _text(path: Path) -> str:
-    """Return text that names the runs and data of a file, or of a folder's files."""
     if path.is_dir():
         inside = sorted(path.iterdir())
         return " ".join([*(file.name for file in inside), path.name, *map(_text, inside)])
@@ -182,7 +181,6 @@ def _recent_work() -> None:
 
 
 def _works(store: RunStore) -> list[Run]:
-    """Return kept runs, and the newest run of any other data set, newest first."""
     runs = store.list()
     kept = [run for run in runs if run.kept]
     fitted = {run.config.dataset for run in kept}

@@ -99,7 +99,6 @@ SIZES = ("default", "quick", "full")
 
 
 def _newest_result(study: Study) -> Stored | None:
-    """Return the newest result on the paper's data, shipped or computed here."""
     sizes = (study.options(size) for size in SIZES)
     outcomes = [_stored(study, options) for options in sizes if _is_of_the_paper(study, options)]
     every = [outcome for outcome in (shipped().get(study.name), *outcomes) if outcome is not None]
@@ -118,7 +117,6 @@ def _read(name: str) -> Stored | None:
 
 
 def _is_of_the_paper(study: Study, options: Options) -> bool:
-    """Whether a result can test the paper's claims."""
     usual = study.options()
     return all(options.get(name) == usual.get(name) for name in ("data", "recording"))
 
@@ -128,7 +126,6 @@ def _numbers_of(kept: Stored) -> str:
 
 
 def _figures(study: Study, kept: Stored) -> tuple[Figures, go.Figure]:
-    """Return the figures of a result, and the first one at card size."""
     here = [are_here(source) for source in ("mnist", "coil20")]
     return _drawn(f"{kept.id} {kept.created} {here}", study, kept)
 

@@ -32,7 +32,6 @@ def is_dark() -> bool:
 
 
 def _tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
-    """Return rows as images or lines, uint8 (n, h, w) or (n, h, w, 3)."""
     if dataset.image_shape is None:
         lines = row_lines(dataset, np.asarray(rows))
         return lines if is_dark() else 255 - lines

@@ -78,7 +78,6 @@ def begin() -> bool:
 
 
 def _resolve(address: dict[str, str]) -> bool:
-    """Show the run or data set of an address; return whether it has one."""
     run = services.runs().get(address.get("run") or "")
     try:
         if run is not None:

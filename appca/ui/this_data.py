@@ -130,7 +130,6 @@ def _chip_row(opened: Opened, reading: Reading) -> None:
 
 
 def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[], None]] | None:
-    """Return a reason, the label of a button, and its action."""
     for column, values in reading.report.get("far", {}).items():
         value, n = values[0]
         gap = f"{value:g}"
@@ -194,7 +193,6 @@ def _lines(opened: Opened, reading: Reading) -> None:
 
 
 def _set_roles(opened: Opened, names: Sequence[str], role: str) -> None:
-    """Read the files with new roles for some columns; at most one column is the id."""
     roles = dict(opened.draft.get("roles", {})) | dict.fromkeys(names, role)
     if role == "id":
         before = opened.read(opened.draft).report.get("roles", {}) | roles
@@ -443,7 +441,6 @@ def _before_and_after(dataset: Dataset) -> None:
 
 
 def _drawn(Y: np.ndarray, are_lines: bool) -> str:
-    """Return some rows as lines, or a histogram of all values."""
     if not are_lines:
         bars = np.sqrt(np.histogram(Y[~np.isnan(Y)], 3 * BARS)[0])
         return _bars(bars / bars.max())

@@ -144,8 +144,6 @@ def test_an_interrupted_campaign_goes_on_where_it_was_and_ends_the_same(
         ("grid", {"components": ()}, "1 to 600 cells"),
         ("grid", {"components": (1,), "actives": (2,)}, "1 to 600 cells"),
         ("grid", {"components": range(1, 60), "actives": range(1, 60)}, "choose other ranges"),
-        ("grid", {"actives": (0,)}, "whole numbers from 1"),
-        ("grid", {"n_folds": 1}, "whole numbers from 2"),
         ("grid", {"preprocessing": {"scale": "odd"}}, "scale must be"),
     ],
 )

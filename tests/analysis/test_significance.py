@@ -246,16 +246,18 @@ def test_what_does_not_fit_is_refused_in_a_sentence():
 
 def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name_none():
     lines = [
-        ("depth", 1, "rises", 0.001, "follows the row sum", ()),
-        ("grade", 1, "high: ...", 0.001, "", ("malignant, grade 3; x", "y")),
-        ("grade", 2, "high: ...", 0.001, "", ("malignant, grade 3; x",)),
-        ("digit", 2, "high: 7", 0.01, "", ("7",)),
-        ("area", 3, "falls", 0.01, "", ()),
-        ("weight", 4, "rises", 0.06, "", ()),
+        ("depth", 1, "rises", 0.001, "follows the row sum", "", ""),
+        ("grade", 1, "high: ...", 0.001, "", ["malignant, grade 3; x", "y"], ["benign"]),
+        ("grade", 2, "high: ...", 0.001, "", ["malignant, grade 3; x"], ["benign"]),
+        ("digit", 2, "high: 7", 0.01, "", "7", "1"),
+        ("rain", 3, "falls", 0.001, "", "", ""),
+        ("area", 3, "falls", 0.01, "", "", ""),
+        ("weight", 4, "rises", 0.06, "", "", ""),
     ]
-    names = ["column", "component", "direction", "q", "technical", "high"]
-    tests = pd.DataFrame(lines, columns=names).assign(effect=0.5)
-    assert proposed_names(tests) == {1: "malignant, grade 3; x", 2: "digit 7", 3: "low area"}
+    names = ["column", "component", "direction", "q", "technical", "high", "low"]
+    tests = pd.DataFrame(lines, columns=names).assign(effect=0.5, part="score")
+    expected = {1: "malignant, grade 3; x – benign", 2: "digit 7 – 1", 3: "low area"}
+    assert proposed_names(tests, {"rain"}) == expected
 
 
 N_ROWS = 300

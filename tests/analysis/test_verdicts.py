@@ -142,7 +142,8 @@ def test_names_come_from_no_missing_answer_and_from_no_component_of_gaps():
         ("smokes", 3, "high: Yes", 0.3, "", ("Yes",)),
     ]
     names = ["column", "component", "direction", "effect", "technical", "high"]
-    tests = pd.DataFrame(lines, columns=names).assign(q=0.001)
+    tests = pd.DataFrame(lines, columns=names).assign(q=0.001, part="use")
+    tests["low"] = tests["high"]
     assert proposed_names(tests) == {2: "size", 3: "smokes Yes"}
 
 

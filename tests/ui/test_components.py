@@ -99,7 +99,7 @@ def test_technical_columns_are_marked_and_the_region_of_a_voxel_is_a_class():
     lines += [("day", SORTED)]
     tests = pd.DataFrame(lines, columns=["column", "technical"])
     named = ordered(tests, load("wine").labels)["column"].tolist()
-    assert named == [*("cultivar", "row sum (technical)", "day (sorted by it)", "ash", "ash")]
+    assert named == [*("cultivar", "row sum (size)", "day (sorted by it)", "ash", "ash")]
     recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
     sets = components.Sets({"region 4": ["voxel-0-0-1"]}, "file")
     assert components.regions(recording, sets)["region"].tolist() == ["region 4", ""]
