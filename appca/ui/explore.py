@@ -203,7 +203,7 @@ MOST_OF_A_ROW = 0.5  # share of the variance above which one row dominates the p
 LEAST_ROWS = 10  # minimum number of rows to leave one out
 LEAST_CHECKED, CHECK_SECONDS = 100, 30.0  # rows; seconds of an automatic check
 OF_ROW_SCALES = "On 30% of at most 3,000 rows, by features that vary; over two standard errors."
-HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
+HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below) - var(--note))"
 STYLE = STATIC / "explore.css"
 
 
