@@ -89,9 +89,8 @@ def shortened(text: object, limit: int = 40) -> str:
     Invisible characters and characters that change the text direction are shown as "�".
     """
     flat, end = " ".join(str(text).split()), (limit - 1) // 3
-    if len(flat) > limit:
-        flat = f"{flat[: limit - 1 - end]}…{flat[len(flat) - end :]}"
-    return printable(flat)
+    short = f"{flat[: limit - 1 - end]}…{flat[len(flat) - end :]}"
+    return printable(flat if len(flat) <= limit else short)
 
 
 def printable(text: str) -> str:
