@@ -54,7 +54,7 @@ class PPCA(SubspaceModel):
     """
 
     _model: ClassVar[str] = "PPCA"
-    n_active = property(lambda model: model.n_components)  # L = K of adaptive PPCA
+    n_active = property(lambda model: model.n_components, doc="L, which is K here.")
 
     n_components: int = 2
     _: KW_ONLY
