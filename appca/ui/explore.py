@@ -200,15 +200,10 @@ SPLIT, MOVED = "split", "sizes_moved"
 MOST_OF_A_ROW = 0.5  # share of the variance above which one row dominates the picture
 LEAST_ROWS = 10  # minimum number of rows to leave one out
 LEAST_CHECKED, CHECK_SECONDS = 100, 30.0  # rows; seconds of an automatic check
-<<<<<<< HEAD
 HELD_OUT = "On 30% of at most 3,000 rows, by features that vary; over two standard errors."
 OFFERED = {ROW_SCALES: ("A scale per row", "Use row scales")}
 OFFERED[VARIANCES] = "A factor variance for each component", "Use factor variances"
-HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
-=======
-OF_ROW_SCALES = "On 30% of at most 3,000 rows, by features that vary; over two standard errors."
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below) - var(--note))"
->>>>>>> legend
 STYLE = STATIC / "explore.css"
 
 
