@@ -330,7 +330,8 @@ def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[i
     telling = telling[(telling["technical"] == "") & (telling["effect"] >= LEAST)]
     for test in telling.to_dict("records"):
         name, direction = test["column"], test["direction"]
-        ends = [x for end in ("high", "low") for x in test[end][:1]][: 1 + (test["part"] == SCORE)]
+        high, both = test["high"][:1], test["part"] == SCORE and test["high"]
+        ends = [*high, *(test["low"][:1] if both else ())]
         missing = test["effect"] <= gaps.get(test["component"], -1.0)
         missing |= any(end.lower() in _UNANSWERED for end in ends)
         if missing or (direction == "falls" and name in zeros):

@@ -148,10 +148,8 @@ def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
     baseline = {q: in_folds(q, q)[:, 1] for q in config.actives}
     complete = {q: nats for q, nats in baseline.items() if np.isfinite(nats).all()}
-    nats, _, without = np.moveaxis(values, -1, 0)
-    without = without[np.isfinite(without)]
-    of = config.components, config.actives, nats, complete
-    return GridTable(*of, float(without.mean()) if without.size else math.nan)
+    without = float(np.mean([record[2] for record in measured.values() if record[2]] or math.nan))
+    return GridTable(config.components, config.actives, values[..., 0], complete, without)
 
 
 def behind(log_likelihood: Floats) -> tuple[Floats, Floats]:
@@ -190,14 +188,7 @@ def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
     return int(np.argmax(above)) if above.max() > 1e-9 * scale else len(sizes) - 1
 
 
-class Suggestion(NamedTuple):
-    """The suggested K and L, and the reason in a sentence."""
-
-    cell: Cell
-    reason: str
-
-
-def advise(grid: GridTable) -> Suggestion | None:
+def advise(grid: GridTable) -> tuple[Cell, str] | None:
     """Return the suggested K and L with the reason; None until a cell is measured.
 
     The next L adds at most `LITTLE` of the gain over no components to the suggested one, which is
@@ -229,7 +220,7 @@ def advise(grid: GridTable) -> Suggestion | None:
     elif at == best:
         rank = "best on unseen rows"
     k = int(sizes[at])
-    return Suggestion((k, L), f"L = {L} is {said}. K = {k} is the {rank}.")
+    return (k, L), f"L = {L} is {said}. K = {k} is the {rank}."
 
 
 class Stability(NamedTuple):

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.campaign import sample_of
 from appca.analysis.components import name_of, supports
 from appca.analysis.fitted import FittedRun
 from appca.analysis.permutation import corrected
@@ -140,7 +139,6 @@ FEWEST_SAMPLED = 1000
 EXACT = 20  # maximum number of rows for the exact rank test
 SMALL_COUNT = 5.0  # expected count of a cell below which the exact test is used
 NAMED, MOST_SHOWN = 3, 10  # maximum number of differences in the sentence and in its chart
-MOST_CLASSED, FOLDS = 5_000, 5  # maximum number of rows, and folds, to tell classes apart
 NEGLIGIBLE = 0.147  # smaller |delta| are negligible (Romano et al., 2006)
 SIGNIFICANT = 0.05
 _BLOCK_VALUES = 1 << 22
@@ -250,24 +248,6 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     told = [d._replace(corrected=value) for d, value in tested if d.kind not in chosen_by]
     told.sort(key=lambda x: (-abs(x.effect), -abs(np.nan_to_num(x.d or 0.0)), x.name))
     return GroupComparison(len(group), told, sampled, len(measured), classes)
-
-
-def told_apart(scores: np.ndarray, codes: np.ndarray) -> float:
-    """Return the rate, averaged over classes, of held-out rows whose class scores (N, K) tell.
-
-    By linear discriminant analysis in 5 folds, of classes with at least 5 rows; NaN below two.
-    """
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
-
-    rows = sample_of(len(codes), MOST_CLASSED, 0)
-    enough = np.bincount(codes[rows][codes[rows] >= 0]) >= FOLDS
-    rows, k = rows[(codes[rows] >= 0) & enough[codes[rows]]], int(enough.sum())
-    if k < 2:
-        return np.nan
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    model, of = LinearDiscriminantAnalysis(priors=np.full(k, 1 / k)), (scores[rows], codes[rows])
-    return float(cross_val_score(model, *of, scoring="balanced_accuracy", cv=folds).mean())
 
 
 def differences(

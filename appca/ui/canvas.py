@@ -83,13 +83,13 @@ def scene_of(
 _of_fit, coloured = by_key(16)(scene_shown), by_key(16)(colour_of)
 
 
-def principal_of(dataset: Dataset, config: RunConfig, n: int = 3) -> np.ndarray:
-    """Return scores (N, n) on the principal components of the preprocessed data."""
+def principal_of(dataset: Dataset, config: RunConfig) -> np.ndarray:
+    """Return scores (N, 3) on the principal components of the preprocessed data."""
     before = services.prepared(dataset.digest, config.preprocessing)
-    key = f"pca-{n}-{dataset.digest}-{json.dumps(config.preprocessing)}"
+    key = f"pca-{dataset.digest}-{json.dumps(config.preprocessing)}"
     few, dtype = dataset.n_rows <= MOST_COPIED, np.result_type(dataset.X.dtype, np.float32)
     read = partial(before.transform if few else partial(before.blocks, dtype=dtype), dataset.X)
-    return kept(key, lambda: principal_scores(read() if few else read, n)[0])
+    return kept(key, lambda: principal_scores(read() if few else read)[0])
 
 
 PREFIX = "/canvas"
@@ -222,6 +222,7 @@ class Delivery:
 
 
 def _hostname(host: str) -> str | None:
+    """Return the host name of a Host header, without port; None if it is invalid."""
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port  # raises for an invalid port
@@ -422,6 +423,7 @@ def _on_acts(key: str, acts: Acts, first: Callable[[], None] = lambda: None) -> 
 
 
 def _take(key: str, name: str, kind: type[M], act: Callable[[M], object]) -> None:
+    """Execute a browser message once, if it is valid."""
     sent = st.session_state.get(key)
     message = sent.get(name) if isinstance(sent, Mapping) else None
     if message is None:

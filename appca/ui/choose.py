@@ -167,8 +167,9 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
 def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, others: int) -> None:
     now, best = state.config(), choose.advise(grid)
     assert best is not None  # at least one cell is measured
-    (k, active), (more, error) = best.cell, choose.gain(grid, best.cell)
-    title, text = f"Try K = {k} and L = {active}", best.reason
+    (k, active), text = best
+    more, error = choose.gain(grid, best[0])
+    title = f"Try K = {k} and L = {active}"
     if k > active and more <= CLEAR * error:
         text += f" But PCA with {active} describes unseen rows as well."
     if others:
@@ -188,7 +189,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
         st.markdown("**Fit to unseen rows**")
         picture = _picture(grid)
         clicked = st.plotly_chart(
-            plots.heat_map(picture, best.cell),
+            plots.heat_map(picture, best[0]),
             key=f"choose_map-{config.id}",
             on_select="rerun",
             selection_mode="points",
@@ -199,7 +200,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
         st.caption(f"{said} Click a cell to see it in Explore.")
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
-        kit.chart(plots.by_budget(picture, best.cell), "choose_curves")
+        kit.chart(plots.by_budget(picture, best[0]), "choose_curves")
     nats = grid.log_likelihood[grid.components.index(k), grid.actives.index(active)]
     held_out = f"{fixed(nats.mean())} ± {fixed(float(choose.standard_error(nats)))}"
     told = [(held_out, f"nats per row at {k} and {active}, ± standard error")]

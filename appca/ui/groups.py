@@ -7,7 +7,7 @@ import streamlit as st
 
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, told_apart
+from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence
 from appca.analysis.new_rows import standing_out
 from appca.analysis.rows import Mixture, SimilarRows, distances, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
@@ -55,7 +55,6 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         with right:
             if dataset.image_shape is not None or dataset.is_ordered:
                 _group_means(dataset, [mask, others], key)
-    _told_apart(dataset, shown, of)
     with st.expander(f"All {len(told):,} comparisons"):
         _comparison_table(comparison)
         some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
@@ -64,30 +63,6 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
             "corrected together (Benjamini and Hochberg). Rows chosen by their scores "
             f"necessarily differ in these scores.{some}"
         )
-
-
-HELD_OUT = (
-    "By linear discriminant analysis of the scores in 5 folds; the mean over classes of the share "
-    "of held-out rows told right. The fit knows all rows, but no labels."
-)
-
-
-def _told_apart(dataset: Dataset, shown: Shown, chosen: str) -> None:
-    labels = sorted(kit.every(dataset), key=lambda each: not chosen.startswith(f"{each.title} = "))
-    if not labels:
-        return
-    of, K = labels[0], shown.fitted.scores.shape[1]
-    sizes = sorted({shown.config.n_active or K, K})
-
-    def rates() -> list[float]:
-        axes = [canvas.principal_of(dataset, shown.config, n) for n in sizes]
-        return [told_apart(scores, of.codes) for scores in (shown.fitted.scores, *axes)]
-
-    rate, *others = kept(f"rate-{shown.key}-{dataset.digest[:8]}-{of.title}", rates)
-    if np.isfinite(rate):
-        pca = ", ".join(f"{n}: {percent(x)}" for n, x in zip(sizes, others, strict=True))
-        told = f"{len(of.names)} classes of {shortened(of.title)}: scores tell {percent(rate)} of "
-        st.caption(markdown(f"{told}held-out rows right (PCA with {pca})."), help=HELD_OUT)
 
 
 def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:

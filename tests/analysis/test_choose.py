@@ -294,7 +294,7 @@ def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
     values[2, 1] = 0.0  # the best mean
     values[1, 1] = -np.abs(as_good.mean()) + as_good - as_good.mean()
     values[3, 0] = -1.0  # smaller L, but worse in every fold
-    assert advise(made_up(values, (2, 3, 4, 5), (1, 2, 3))).cell == (3, 2)
+    assert advise(made_up(values, (2, 3, 4, 5), (1, 2, 3)))[0] == (3, 2)
     k = np.arange(2, 9)  # L = 2 adds 5 of 100 or of 30 nats, and K rises to the edge
     curves = np.stack([2 * np.minimum(k, 5) + 0.1 * k - 5, 2 * np.minimum(k, 5) + 0.1 * k], axis=1)
     grid = made_up(curves, tuple(range(2, 9)), (1, 2))
@@ -306,7 +306,7 @@ def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
     one, better = [-5.0, 0.1, -9.0, 0.1], [-1.0, 0.1, -9.0, 0.1]
     grid = table(config, {(2, 1, 0): one, (2, 1, 1): one, (3, 1, 0): better})
     assert np.isnan(grid.log_likelihood.mean(axis=-1)).sum() == 3  # cells without all folds
-    assert (advise(grid).cell, advise(table(config, {}))) == ((2, 1), None)
+    assert (advise(grid)[0], advise(table(config, {}))) == ((2, 1), None)
 
 
 def test_where_the_best_k_of_an_l_is_inside_the_grid_no_elbow_is_taken():

@@ -106,7 +106,6 @@ def run_of(app: AppTest) -> Run:
 
 
 def click(app: AppTest, key: str) -> AppTest:
-    """Press a button, and check that the page is healthy."""
     return healthy(app.button(key=key).click().run())
 
 
@@ -145,7 +144,6 @@ def _list(app: AppTest, label: str) -> str:
 
 
 def sentences(app: AppTest) -> list[str]:
-    """Return the texts of the error boxes, without Markdown's escapes."""
     return [box.value.replace("\\", "") for box in app.error]
 
 
@@ -173,14 +171,11 @@ def keys(app: AppTest) -> set[str]:
 
 
 def address(app: AppTest) -> dict[str, str]:
-    """Return the query parameters, one value each."""
     params = dict(app.query_params)
     return {key: value[-1] if isinstance(value, list) else value for key, value in params.items()}
 
 
 class Bar:
-    """The controls of Explore."""
-
     def __init__(self, app: AppTest) -> None:
         places = (one.proto for one in app.get("bidi_component"))
         (place,) = (one for one in places if one.id.endswith("-controls"))
