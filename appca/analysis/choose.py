@@ -177,23 +177,13 @@ def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
     return float(more.mean()), float(standard_error(more))
 
 
-def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
-    """Return the index of the point farthest above the straight line between the end points.
-
-    `sizes` ascends. The index is the last one if no point is above the line.
-    """
-    share = (sizes - sizes[0]) / max(sizes[-1] - sizes[0], 1)
-    above = values - (values[0] + share * (values[-1] - values[0]))
-    scale = max(float(np.abs(values).max()), 1.0)
-    return int(np.argmax(above)) if above.max() > 1e-9 * scale else len(sizes) - 1
-
-
 def advise(grid: GridTable) -> tuple[Cell, str] | None:
     """Return the suggested K and L with the reason; None until a cell is measured.
 
     The next L adds at most `LITTLE` of the gain over no components to the suggested one, which is
     within one standard error of the best cell if that is inside the grid. K is the smallest within
-    one standard error of the best for this L, or the elbow if the curve ends at the edge.
+    one standard error of the best for this L; if that is the largest K of the grid, the smallest
+    that lacks at most `LITTLE` of its gain.
     """
     means = grid.log_likelihood.mean(axis=-1)
     if np.isnan(means).all():
@@ -210,13 +200,15 @@ def advise(grid: GridTable) -> tuple[Cell, str] | None:
     if 0 < j == len(adds) and adds[-1] > LITTLE:
         said = f"the {ends}"
     sizes, curve = np.array(grid.components)[some], grid.log_likelihood[some, j]
-    means, least = curve.mean(axis=-1), int(np.argmax(near(curve)))
-    best = int(np.argmax(means))
+    means, best = curve.mean(axis=-1), int(np.argmax(curve.mean(axis=-1)))
     rises = best + 1 == len(sizes) > 1
-    at = elbow(sizes[: least + 1], means[: least + 1]) if rises else least
+    lacks = (means[best] - means) / max(means[best] - grid.without, 1e-9)
+    at = int(np.argmax(~(lacks > LITTLE) if rises else near(curve)))
     rank = f"smallest within one standard error of the best, K = {sizes[best]}"
     if rises:
-        rank = ends if at == best else "elbow of a curve that rises to the edge of the grid"
+        rank = (
+            ends if at == best else f"smallest with 90% of the gain of K = {sizes[best]}, the edge"
+        )
     elif at == best:
         rank = "best on unseen rows"
     k = int(sizes[at])
