@@ -311,7 +311,6 @@ def ordered(tests: "pd.DataFrame", labels: Collection[str]) -> "pd.DataFrame":
     technical = tests["technical"]
     place = np.where(technical != "", 1, np.where(tests["column"].isin(labels), 0, 2))
     kinds = np.where(technical == SORTED, " (sorted by it)", " (technical)")
-    kinds = np.where(tests["column"] == "row sum", " (size)", kinds)
     named = tests.assign(column=tests["column"] + np.where(technical != "", kinds, ""))
     lines = named.iloc[np.argsort(place, kind="stable")]
     return lines[lines["column"].isin(lines["column"].unique()[:MOST_LINES])]
@@ -320,9 +319,8 @@ def ordered(tests: "pd.DataFrame", labels: Collection[str]) -> "pd.DataFrame":
 def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[int, str]:
     """Propose names for components, counted from 1, from significant, non-technical columns.
 
-    If scores tell classes apart, the name has the class at each end: "high – low". Missing values
-    are never names, nor low values of the columns `zeros`, which are mostly 0. A component that
-    follows missing values gets none.
+    If scores tell classes apart, the name has both ends: "high – low". Missing values are never
+    names, nor low values of the columns `zeros`; a component that follows missing values gets none.
     """
     names: dict[int, str] = {}
     telling = tests[tests["q"] < SIGNIFICANT]

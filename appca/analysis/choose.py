@@ -211,8 +211,7 @@ def advise(grid: GridTable) -> tuple[Cell, str] | None:
         )
     elif at == best:
         rank = "best on unseen rows"
-    k = int(sizes[at])
-    return (k, L), f"L = {L} is {said}. K = {k} is the {rank}."
+    return (int(sizes[at]), L), f"L = {L} is {said}. K = {sizes[at]} is the {rank}."
 
 
 class Stability(NamedTuple):

@@ -582,8 +582,6 @@ def filled_in(method: str, Y: np.ndarray, config: MaskedConfig) -> np.ndarray:
     gaps = np.isnan(Y)
     filled = np.where(gaps, np.nanmean(Y, axis=0), Y)
     for _ in range(FILLED_AGAIN if method == RIDGE else 0):
-        Z = filled - filled.mean(axis=0)
-        S = LedoitWolf(assume_centered=True).fit(Z).covariance_
-        P = np.linalg.inv(S + 1e-12 * np.eye(len(S)))
-        filled = np.where(gaps, filled - Z @ P / np.diag(P), Y)
+        P = (fit := LedoitWolf().fit(filled)).precision_
+        filled = np.where(gaps, filled - (filled - fit.location_) @ P / np.diag(P), Y)
     return filled

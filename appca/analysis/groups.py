@@ -84,10 +84,8 @@ def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
         return RowValues(f"score on {name_of(fitted, k)}", scores)
     if kind == "feature":
         j = int(rest)
-        values = dataset.X[:, j]
-        if dataset.missing is not None:
-            values = np.where(dataset.missing[:, j], np.nan, values)
-        return RowValues(feature_name(dataset, j), values)
+        gaps = False if dataset.missing is None else dataset.missing[:, j]
+        return RowValues(feature_name(dataset, j), np.where(gaps, np.nan, dataset.X[:, j]))
     if kind != "label":
         return RowValues(kind, np.asarray(COLOURS[kind].of(dataset, fitted, None)))
     values = dataset.labels[rest]
@@ -167,9 +165,6 @@ class GroupDifference(NamedTuple):
         return abs(self.effect) >= NEGLIGIBLE and self.corrected < SIGNIFICANT
 
 
-Part = tuple[str, Sequence[str], np.ndarray, int]  # kind, names, values, fewest values per side
-
-
 class GroupComparison(NamedTuple):
     """A comparison of a group with the other rows."""
 
@@ -189,9 +184,8 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     """Compare the rows of a group with other rows by labels, features and the fit.
 
     `sides` (N,) is a mask of the group, or 1 in the group, 0 in the rest and −1 in neither. Pixels
-    are not compared, nor, if a side is a class of a label, labels that tell each row's side.
-    Differences are ranked by effect, ties by Cohen's d. Raises InputError if the
-    group or the rest has fewer than two rows.
+    are not compared, nor labels that define a side. Differences are ranked by effect, ties by
+    Cohen's d. Raises InputError if the group or the rest has fewer than two rows.
     """
     group, rest = np.flatnonzero(sides == 1), np.flatnonzero(sides == 0)
     ends = (group, 1), (rest, 0)
@@ -202,28 +196,25 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     scores = np.where(active, fitted.scores, np.nan)
     names = [name_of(fitted, k) for k in range(active.shape[1])]
     users = max(LEAST_USERS, min(len(group), len(rest)) // 10)  # scores are compared among users
-    parts: list[Part] = [
+    parts: list[Any] = [  # kind, names, values, fewest values per side
         ("measure", MEASURES, measures, LEAST),
         ("score", [f"score on {name}" for name in names], scores, users),
         ("use", [f"use of {name}" for name in names], active, 0),
     ]
-    classes, told_by, of_class = list[str](), list[Part](), False
+    classes = list[str]()
     for key in ("subspace", *(f"label:{name}" for name in dataset.labels)):
         title, codes, named = column_of(dataset, fitted, key)
         if named is None:
             parts.append(("class", [title], np.asarray(codes, dtype=np.float64)[:, None], LEAST))
             continue
         is_group, is_rest = (np.array_equal(codes == codes[r[0]], sides == n) for r, n in ends)
-        of_class |= is_group or is_rest
         if is_group:
             classes.append(f"{shortened(title, 20)} {shortened(named[codes[group[0]]], 24)}")
         elif not is_rest:
             kind, way = ("subspace", " ") if key == "subspace" else ("class", " = ")
             largest = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:MOST_CLASSES])
             every = [f"{title}{way}{named[code]}" for code in largest]
-            tells = len(np.unique(codes * 3 + sides)) == len(np.unique(codes))
-            (told_by if tells else parts).append((kind, every, codes[:, None] == largest, 0))
-    parts += told_by * (not of_class)  # a class of a finer label tells the coarser one
+            parts.append((kind, every, codes[:, None] == largest, 0))
     measured = []
     for kind, titles, values, least in parts:
         measured += differences(kind, titles, values[group], values[rest], least)

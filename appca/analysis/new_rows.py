@@ -1,5 +1,6 @@
 """New rows under a fitted model: goodness of fit, and drift."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -146,7 +147,8 @@ def drifted(
 
 
 LEVEL = 0.99  # default share of rows within each limit
-BODY, RARE = 0.7, 0.001  # quantile at which the tail begins, and its share above the limit
+TAIL, RARE = (20, 0.1, 0.3), 0.001  # rows, and smallest and largest share; share above the limit
+MOST_JOINT, LEAST_JOINT = (20_000, 200), 5  # rows and features; rows per feature
 
 
 class NewRowsVerdict(NamedTuple):
@@ -167,24 +169,57 @@ def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -
 
 
 def standing_out(distances: Distances) -> NewRowsVerdict:
-    """Compare the rows of a fit with the tail of their distances, so that few are flagged."""
+    """Compare the rows of a fit with the tail of their distances; scales of rows excuse none."""
+    distances = distances._replace(scales=(1.0, 1.0))
     of_model = limits_of(distances, LEVEL)
     # cube roots of chi-square variables are nearly normal (Wilson and Hilferty, 1931)
     far = [_tail_limit(roots) for roots in np.cbrt(distances.over(of_model)).T]
     return _judged(distances, of_model, of_model * np.maximum(far, 1.0) ** 3)
 
 
+def against_correlations(
+    X: np.ndarray, transform: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of X (N, D) with far Mahalanobis distances, and the worst feature of each.
+
+    The covariance is that of the 90% of rows with the smallest distances. Features with one value
+    in most rows are left out, and all if rows are too few or too many.
+    """
+    from scipy.stats import chi2
+    from sklearn.covariance import EmpiricalCovariance
+
+    (n, D), none = X.shape, np.empty(0, int)
+    if MOST_JOINT[1] < D or not LEAST_JOINT * D <= n <= MOST_JOINT[0]:
+        return none, none
+    Y = transform(X).astype(np.float64)
+    varied = np.flatnonzero((np.median(Y, axis=0) != Y).mean(axis=0) > 0.5)
+    d, is_near = len(varied), np.ones(n, bool)
+    if d < 2 or Y.shape[1] != D:  # names would not be those of columns
+        return none, none
+    Y = Y[:, varied]
+    for _ in range(3):
+        fit = EmpiricalCovariance().fit(Y[is_near])
+        squares = fit.mahalanobis(Y)
+        is_near = squares <= np.quantile(squares, 0.9)
+    roots = np.cbrt(squares * chi2.median(d) / np.median(squares))
+    rows = np.flatnonzero(roots > max(_tail_limit(roots), np.cbrt(chi2.isf(RARE, d))))
+    rows = rows[np.argsort(-roots[rows], kind="stable")]
+    unexpected = (Y[rows] - fit.location_) @ fit.precision_ / np.sqrt(np.diag(fit.precision_))
+    return rows, varied[np.abs(unexpected).argmax(axis=1)]
+
+
 def _tail_limit(x: np.ndarray) -> float:
     """Return a limit that an exponential tail of x (n,) exceeds with probability `RARE`.
 
-    The tail is that of the n - k smallest values above their quantile `BODY`. k is the largest
+    The tail is the top tenth (more of few rows) of the n - k smallest values. k is the largest
     number, at most n / 6, of values that exceed this limit, so outliers cannot hide one another.
     """
     n, x = len(x), np.sort(x)
+    tail = float(np.clip(TAIL[0] / n, *TAIL[1:]))
     rest = n - np.arange(n // 6, -1, -1)
-    start, sums = (BODY * rest).astype(int), np.append(0.0, np.cumsum(x))
+    start, sums = ((1 - tail) * rest).astype(int), np.append(0.0, np.cumsum(x))
     excess = np.maximum(sums[rest] - sums[start] - (rest - start) * x[start], 0.0)
-    far = (RARE / (1 - BODY)) ** (-1 / np.maximum(rest - start - 1, 1)) - 1  # the mean is estimated
+    far = (RARE / tail) ** (-1 / np.maximum(rest - start - 1, 1)) - 1  # the mean is estimated
     limits = (x[start] + excess * far) * (1 + 1e-9)  # for ties
     return float(limits[np.argmax(n - np.searchsorted(x, limits, "right") >= n - rest)])
 

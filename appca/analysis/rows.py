@@ -126,7 +126,6 @@ def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
 
 _SINGULAR = 1e-6  # tolerance relative to a component's squared length
 _ORTHONORMAL = 1e-4  # tolerance; float32 components are orthonormal to about 1e-6
-_GRID, _LEAST_T2, _STEPS = 200, 1e-3, 50  # values of T2 and bisections for limits
 
 
 class Distances(NamedTuple):
@@ -183,43 +182,31 @@ def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.nda
 def limits_of(distances: Distances, level: float, data: Distances | None = None) -> np.ndarray:
     """Return the `level` quantiles of T2 and Q, (N, 2).
 
-    By default, they follow from the model: chi-square quantiles, or with row scales those of T2,
-    and of Q given T2; infinite without degrees of freedom. With `data`, they are empirical
-    quantiles of T2 and Q divided by the model's limits, because T2 grows with the number of
-    components.
+    By default, they follow from the model: quantiles of chi-square variables times row scales;
+    infinite without degrees of freedom. With `data`, they are empirical quantiles of T2 and Q
+    divided by the model's limits, because T2 grows with the number of components.
     """
     limits = np.empty((len(distances.t2), 2))
     u, p = (np.atleast_1d(each).astype(np.float64) for each in distances.scales)
     for inside, first in zip(*np.unique(distances.inside, return_index=True), strict=True):
-        rows = distances.inside == inside
-        t2 = distances.t2[rows]
-        grid = np.geomspace(_LEAST_T2, max(t2.max(), 1.0), _GRID if len(u) > 1 else 1)
-        with np.errstate(divide="ignore"):
-            log_joint = np.log(p) - 0.5 * (inside * np.log(u) + grid[:, None] / u)
-        posterior = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
-        of_q = _quantiles(int(distances.outside[first]), level, u, posterior)
-        limits[rows, 0] = _quantiles(int(inside), level, u, p[None])
-        limits[rows, 1] = np.interp(t2, grid, of_q)
+        freedoms = int(inside), int(distances.outside[first])
+        limits[distances.inside == inside] = [_quantile(n, level, u, p) for n in freedoms]
     if data is None:
         return limits
     shares = np.quantile(data.over(limits_of(data, level)), level, axis=0)
     return np.asarray(limits * np.maximum(shares, _TINY))
 
 
-def _quantiles(freedom: int, level: float, u: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return quantiles (n,) of u chi2, for scales u (J,) with weights (n, J)."""
-    from scipy.special import gammainc, gammaincinv
+def _quantile(freedom: int, level: float, u: np.ndarray, p: np.ndarray) -> float:
+    """Return a quantile of u chi2, for scales u (J,) with probabilities p (J,)."""
+    from scipy.optimize import brentq
+    from scipy.stats import chi2
 
     if not freedom:
-        return np.full(len(weights), np.inf)
-    low, high = np.zeros((2, len(weights)))
-    high += 2 * u.max() * gammaincinv(freedom / 2, level)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        shares = (weights * gammainc(freedom / 2, middle[:, None] / (2 * u))).sum(axis=1)
-        below = shares < level * weights.sum(axis=1)
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return high
+        return np.inf
+    most = u.max() * chi2.ppf(level, freedom)
+    below = len(u) > 1 and (lambda x: p @ chi2.cdf(x / u, freedom) - level)
+    return float(brentq(below, 0.0, most) if below else most)
 
 
 LEAST_ROWS = 4

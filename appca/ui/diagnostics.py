@@ -228,8 +228,7 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
         return kit.ending(shown)
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
     every = [*used, *diagnostics.of_rows(fitted.membership, 0)]
-    every += diagnostics.of_halves(*_halves(dataset, shown))
-    every += _of_scales(shown.config)
+    every += [*diagnostics.of_halves(*_halves(dataset, shown)), *_of_scales(shown.config)]
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
     return {"good": "Fits well", "unknown": kit.ending(shown)}.get(level, SHORT.get(said, said))
@@ -311,8 +310,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
                 st.caption(str(error))
         with st.expander("Components over the draws", icon=":material/tonality:"):
             _components(dataset, shown)
-    stability, _ = _halves(dataset, shown)
-    if stability is not None:
+    if (stability := _halves(dataset, shown)[0]) is not None:
         with st.expander("Are the components recovered?", icon=":material/replay:"):
             levels = ROUGHLY, diagnostics.RECOVERED
             chart(plots.stability(stability.cosines, levels), "choose_stability")

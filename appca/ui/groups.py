@@ -8,7 +8,7 @@ import streamlit as st
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence
-from appca.analysis.new_rows import standing_out
+from appca.analysis.new_rows import against_correlations, standing_out
 from appca.analysis.rows import Mixture, SimilarRows, distances, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset, duplicate_rows
@@ -255,7 +255,8 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
 MANY_MISFITS = 0.05  # share of rows above the model's limits that indicates a bad fit
 HELP = (
     "Distance from the subspace: the residual of the components (Q). Distance within it: how large "
-    "the scores are for their components (Hotelling's T²)."
+    "the scores are for their components (Hotelling's T²). Correlations: Mahalanobis distance of "
+    "all features, whatever K and L; the feature that the others predict worst is named."
 )
 WHAT_TO_DO = (
     "Look at the first rows. A row far from its subspace is often an error, or of a kind that the "
@@ -270,33 +271,40 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     n, beyond = dataset.n_rows, said.order[~said.fits[said.order]]
     t2, q = (said.ratios > 1).sum(axis=0)
     misfits = float((said.distances.over(said.of_model) > 1).any(axis=1).mean())
-    answer = f"None of the {n:,} rows stands out from the others."
+    answer = f"None of the {n:,} rows is far from its subspace or far out within it."
     if len(beyond):
         some = f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others"
         answer = f"{some}: {q:,} far from their subspace, {t2:,} far out within it."
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**{answer}**", width="content", help=HELP)
         if len(beyond):
-            label = f"Select {'it' if len(beyond) == 1 else f'all {len(beyond):,}'}"
-            press(label, "unusual_select", state.put, dataset, beyond, icon=LASSO)
+            press("Select", "unusual_select", state.put, dataset, beyond, icon=LASSO)
             downloads.rows_popover(dataset, shown, beyond, key="unusual")
             gone = counted(len(beyond), "unusual row")
             controls.leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
-    ranks = shown.config.preprocessing.get("prepare") == "ranks"
-    st.caption(WHAT_TO_DO + " Ranks, as in this fit, hide extreme values." * ranks)
-    if misfits > MANY_MISFITS:
+    hides = " Ranks, as in this fit, hide extreme values."
+    st.caption(WHAT_TO_DO + hides * (shown.config.preprocessing.get("prepare") == "ranks"))
+    if misfits > MANY_MISFITS and shown.fitted.row_scales is None:
         st.caption(
             "The noise of the data has heavier tails than the model's: "
             f"{percent(misfits)} of rows are farther away than it allows, 2% expected. This is a "
-            f"matter of the fit, not of single rows."
+            "matter of the fit, not of single rows."
         )
     again = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
-    if len(again):
-        repeats, names = counted(len(again), "row"), listed(dataset.ids[again].tolist())
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(markdown(f"{repeats} repeat an earlier row: {names}."), width="content")
-            press("Select repeated rows", "repeated_select", state.put, dataset, again, icon=LASSO)
-            why = counted(len(again), "repeated row")
-            controls.leave_out_button("Leave out", dataset, again, why, "repeated_leave_out")
+    told = [("Repeated rows", again, dataset.ids[again].tolist())]
+    if dataset.image_shape is None and dataset.missing is None:
+        of = dataset.X, shown.fitted.preprocessing.transform
+        odd, features = kept(f"odd-{shown.key}", lambda: against_correlations(*of))
+        names = zip(dataset.ids[odd], np.array(dataset.column_names)[features], strict=True)
+        places = [f"{name} ({feature})" for name, feature in names]
+        told.append(("Against the correlations of features", odd, places))
+    for what, found, texts in told:
+        if texts:
+            key, said_of = what.split()[0].lower(), f"{what} ({len(found):,}): {listed(texts)}"
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.markdown(markdown(said_of), width="content")
+                press("Select", f"{key}_select", state.put, dataset, found, icon=LASSO)
+                gone = counted(len(found), "row")
+                controls.leave_out_button("Leave out", dataset, found, gone, f"{key}_leave_out")
     row = rows.draw(dataset, shown.fitted, said, said.order, shown.key)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)

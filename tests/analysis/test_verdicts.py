@@ -9,7 +9,7 @@ import pytest
 from appca.analysis import diagnostics
 from appca.analysis.association import GAPS, SORTED, associated, measures_of_rows, proposed_names
 from appca.analysis.choose import Stability, StabilityConfig
-from appca.analysis.new_rows import standing_out
+from appca.analysis.new_rows import against_correlations, standing_out
 from appca.analysis.rows import Distances, distances
 from appca.data.dataset import Dataset, duplicate_rows
 from appca.data.readers import read
@@ -164,6 +164,18 @@ def test_planted_outliers_stand_out_however_many_and_heavy_tails_do_not(kind, n)
             false += out[planted_rows:].mean() / 20
         assert false <= 0.005
         assert found >= 0.8, planted_rows
+
+
+def test_a_row_against_the_correlations_is_named_with_its_feature():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        both = rng.normal(size=(400, 2)) @ [[1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1]]
+        X = both + 0.1 * rng.normal(size=(400, 6))
+        alone = against_correlations(X, np.asarray)[0]
+        X[7, 4] += 1.5  # small for the feature, but not for what the others say of it
+        found, features = against_correlations(X, np.asarray)
+        assert (len(alone) <= 1, found[0], features[0]) == (True, 7, 4)
+    assert len(against_correlations(X[:29], np.asarray)[0]) == 0, "too few rows"
 
 
 @pytest.mark.parametrize("far", [0.0, 1.0, 5.0])

@@ -99,7 +99,7 @@ def test_technical_columns_are_marked_and_the_region_of_a_voxel_is_a_class():
     lines += [("day", SORTED)]
     tests = pd.DataFrame(lines, columns=["column", "technical"])
     named = ordered(tests, load("wine").labels)["column"].tolist()
-    assert named == [*("cultivar", "row sum (size)", "day (sorted by it)", "ash", "ash")]
+    assert named == [*("cultivar", "row sum (technical)", "day (sorted by it)", "ash", "ash")]
     recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
     sets = components.Sets({"region 4": ["voxel-0-0-1"]}, "file")
     assert components.regions(recording, sets)["region"].tolist() == ["region 4", ""]
@@ -201,7 +201,7 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     worst = table[["T² / limit", "Q / limit"]].max(axis=1)
     assert worst.is_monotonic_decreasing, "the worst first"
     assert (table["fits"] == "yes").all()
-    assert "None of the 1,797 rows stands out" in told(app)
+    assert "None of the 1,797 rows is far" in told(app)
     assert "heavier tails" in told(app)
     wine = load("wine")
     X = np.vstack([wine.X, wine.X[:2]])
@@ -209,13 +209,13 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     app = start("groups/unusual", data=Dataset("six", X, np.arange(180).astype(str)))
     assert "6 of 180 rows stand out" in told(healthy(app))
     assert set(app.dataframe[0].value["id"][:6]) == set(map(str, range(5, 11)))
-    assert "2 rows repeat an earlier row: “178”, “179”" in told(app)
+    assert "Repeated rows (2): “178”, “179”" in told(app)
     for key, count in (("unusual_select", 6), ("unusual_row", 1), ("repeated_select", 2)):
         healthy(go(app, "groups/unusual").button(key=key).click().run())
         assert f"{count} of 180 rows selected" in told(healthy(go(app, "groups/differences")))
     app = healthy(go(app, "groups/unusual").button(key="repeated_leave_out").click().run())
     assert "178 rows" in told(app)
-    assert "repeat an earlier row" not in told(app)
+    assert "Repeated rows" not in told(app)
     gaps = np.zeros((wine.n_rows, 7), dtype=bool)
     gaps[20:, 0] = True
     bare = Dataset("bare", wine.X[:, :7], wine.ids, missing=gaps)
