@@ -101,7 +101,7 @@ PREPARATIONS = {
     "log1p": Preparation("log(1 + x)", lambda x, _: np.log1p(x), lambda y, _: np.expm1(y)),
     "asinh": Preparation("asinh(x)", lambda x, _: np.arcsinh(x), lambda y, _: np.sinh(y)),
     "counts": Preparation(
-        "counts per row, then log(1 + x)",
+        "log(1 + x) of counts per row",
         lambda x, total: np.log1p(x * (total / _or_one(x.sum(axis=1, keepdims=True)))),
         lambda y, _: np.expm1(y),
         _medians(lambda x: x.sum(axis=1)),
@@ -110,7 +110,7 @@ PREPARATIONS = {
         "square root", lambda x, _: np.sqrt(x), lambda y, _: np.square(np.maximum(y, 0))
     ),
     "snv": Preparation(
-        "standard normal variate",
+        "standard normal variate (SNV)",
         _snv,
         lambda y, typical: y * typical[1] + typical[0],
         _medians(_level_and_spread),
@@ -119,7 +119,7 @@ PREPARATIONS = {
         "first derivative", _derivative, _integral, _medians(lambda x: x.mean(axis=1))
     ),
     "snv_derivative": Preparation(
-        "SNV, then first derivative",
+        "first derivative of SNV",
         lambda x, _: _derivative(_snv(x, _), _),
         lambda y, typical: _integral(y, np.zeros(1)) * typical[1] + typical[0],
         _medians(_level_and_spread),

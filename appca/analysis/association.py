@@ -187,7 +187,6 @@ def associated(
 
 
 def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -> str:
-    """Return the reason to suspect that a column is a measurement artifact, or an empty text."""
     from scipy.stats import spearmanr
 
     for name, measure in measures.items():

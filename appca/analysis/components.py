@@ -216,10 +216,10 @@ def title(components: tuple[int, ...]) -> str:
     return f"{{{numbers}}}" if numbers else "none"
 
 
-def principal_scores(Y: Any, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Return principal scores (N, n) of rows Y, or of the blocks that Y() yields, and their shares.
+def principal_scores(Y: Any, n_components: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores (N, n), shares and directions (n, D) of principal components.
 
-    The most extreme score on each component is positive. n is at most `n_components`, N and D.
+    Y are rows, or yields blocks. The most extreme score of each is positive; n <= `n_components`.
     """
     from appca.models.blocks import stream
     from appca.models.rows import Observations, about, centre_of, project
@@ -227,8 +227,10 @@ def principal_scores(Y: Any, n_components: int = 3) -> tuple[np.ndarray, np.ndar
 
     rows: Observations = stream(Y) if callable(Y) else about(Y, centre_of(Y))
     axes = principal(np.random.default_rng(0), rows, min(n_components, rows.n, rows.d))
-    scores = upright(project(rows, axes.V)).astype(np.float32)
-    return scores, axes.values / max(rows.total / rows.mass, np.finfo(float).tiny)
+    scores = upright(given := project(rows, axes.V))
+    signs = np.sign(np.einsum("nk,nk->k", given, scores))[:, None]
+    shares = axes.values / max(rows.total / rows.mass, np.finfo(float).tiny)
+    return scores.astype(np.float32), shares, signs * axes.V.T
 
 
 def explained_shares(fitted: FittedRun, dataset: Dataset) -> tuple[np.ndarray, float]:

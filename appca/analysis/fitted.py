@@ -236,7 +236,6 @@ def belongs_to_model(name: str) -> bool:
 
 
 def _are_draws(draws: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> bool:
-    """Whether arrays are S draws of at least K components each, as queries require."""
     components, shape = model["components"], draws["components"].shape
     if len(shape) != 3 or shape[1] < len(components) or shape[2:] != components.shape[1:]:
         return False

@@ -142,7 +142,6 @@ def scene_of_codes(
 
 
 def _principal(codes: Codes) -> np.ndarray:
-    """Return scores (N, 2) on the first two principal components of the codes, not centred."""
     from scipy.sparse import csr_matrix
     from sklearn.utils.extmath import randomized_svd
 
@@ -157,7 +156,6 @@ def _principal(codes: Codes) -> np.ndarray:
 
 
 def _strongest(usage: Usage) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of largest magnitude per component (K, 4), padded with -1; and values."""
     rows, places = np.nonzero(usage.taken)
     components, values = usage.slots[rows, places], usage.values[rows, places]
     order = np.lexsort((-np.abs(values), components))
@@ -170,7 +168,6 @@ def _strongest(usage: Usage) -> tuple[np.ndarray, np.ndarray]:
 def _columns(
     codes: Codes, dataset: Dataset, rows: np.ndarray, values: np.ndarray
 ) -> list[list[tuple[str, float]]]:
-    """Return a description of each component: features by weight if named, else rows."""
     names = dataset.feature_names
     if codes.directions is not None and names and len(names) == codes.directions.shape[1]:
         return heaviest(codes.directions, names)

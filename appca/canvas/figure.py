@@ -16,6 +16,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from appca.canvas.from_model import map_of, rows_of, run_of, scene_of_rows
 from appca.canvas.panels import jitter
@@ -31,8 +32,9 @@ from appca.words import InputError, number, shortened
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-MARGIN, GAP, SIDEBAR = 0.2, 0.26, 1.7  # inches; a gap has space for the name of an axis
-HEAD, FOOT = 0.28, 0.18  # for a panel's title, and the name of its axis below
+MARGIN, SIDEBAR = 0.2, 1.7  # inches
+GAP, HEAD, FOOT = 0.56, 0.28, 0.34  # around a panel, for its title, its ticks and axes' names
+HOLLOW = "Hollow points: rows less than half certain of their panel"
 WIDE, COLUMNS, LARGEST_SIDE, MOST_PANELS = 10.5, 6, 2.2, 30
 STRIP, MAP_SIDE = (8.0, 0.9), 6.5
 LETTERS_AN_INCH = 14.0
@@ -84,7 +86,7 @@ def draw(
         colours[~selected] = to_rgba_array(theme["grey"], 0.28)
     drawing = _Drawing(scene, layout, colours, shapes, theme, selected, (wide, high))
     with styled(dark=dark):
-        width = 2 * MARGIN + columns * (wide + GAP) - GAP + SIDEBAR
+        width = 2 * MARGIN + columns * (wide + GAP) + SIDEBAR
         listed = HEAD + LEGEND_LINE * (min(len(coloured["names"]), LISTED_CLASSES) / 2 + 2)
         panels_high = -(-len(fullest) // columns) * (high + HEAD + FOOT)
         height = 2 * MARGIN + max(panels_high, listed, 2.0)
@@ -95,34 +97,40 @@ def draw(
             figure.set_size_inches(width, height)
         for place, p in enumerate(sorted(fullest)):
             line, column = divmod(place, columns)
-            left = MARGIN + column * (wide + GAP)
+            left = GAP + column * (wide + GAP)
             bottom = MARGIN + HEAD + high + line * (high + HEAD + FOOT)
             box = (left / width, 1 - bottom / height, wide / width, high / height)
             _panel(drawing, figure.add_axes(box), panels[p])
         if coloured["kind"] == "quantity":
             _scale(figure, coloured, theme)
+        if (scene.buffers["doubt"] < scene.meta["doubt_below"]).any():
+            figure.text(GAP / width, 0.4 * MARGIN / height, HOLLOW, color=theme["soft"], size=8)
     return figure
 
 
 def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     (scene, layout, colours, shapes, theme, selected, side), meta = drawing, drawing.scene.meta
-    axes.set_xticks([])
-    axes.set_yticks([])
     for spine in axes.spines.values():
         spine.set(color=theme["line"], linewidth=0.6)
     rows = _rows_of(scene, layout, panel)
     x, y = _coordinates(scene, layout, panel, rows)
     (left, right), (low, high) = panel["range"]
     axes.set(xlim=(left, right), ylim=(low, high))
-    name = meta["layouts"][layout]["title"]
-    if meta["layouts"][layout]["kind"] != "map":
+    header = meta["layouts"][layout]
+    name, names = header["title"], [*header.get("axes", ()), [""], [""]]
+    if header["kind"] != "map":
+        names = [[text] for text in _axes(meta, panel)]
         axes.axhline(0, color=theme["line"], linewidth=0.6, zorder=0)
         axes.axvline(0, color=theme["line"], linewidth=0.6, zorder=0)
         name = _named([meta["components"][k] for k in panel["components"]], side[0])
-        writers: Any = axes.set_xlabel, axes.set_ylabel
-        for text, length, write in zip(_axes(meta, panel), side, writers, strict=False):
-            label = shortened(text, int(length * LETTERS_AN_INCH)) + " →" * bool(text)
-            write(label, fontsize=8, labelpad=2, color=theme["soft"], parse_math=False)
+    axes.tick_params(labelsize=7, length=2, pad=2, color=theme["line"], labelcolor=theme["soft"])
+    for axis, texts, length in zip((axes.xaxis, axes.yaxis), names, side, strict=False):
+        most = int(length * LETTERS_AN_INCH)
+        label = next((text for text in texts if len(text) <= most), shortened(texts[-1], most))
+        label += " →" * bool(label)
+        axis.set_label_text(label, size=8, color=theme["soft"], parse_math=False)
+        axis.set_major_locator(MaxNLocator(max(3, round(length))) if label else NullLocator())
+        axis.labelpad = 1
     doubtful = scene.buffers["doubt"][rows] < meta["doubt_below"]
     points = axes.scatter(
         x,
@@ -143,8 +151,7 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     count = f"{panel.get('total', panel['count']):,}"
     axes.set_title(count, loc="right", color=theme["soft"], **above)
     sheets, tile = scene.sheets, TILE if side[0] < 3 else 1.6 * TILE
-    spacing = meta["layouts"][layout]["spacing"]
-    level = int(np.floor(4 * np.log2(spacing * min(side) / (ROOM * tile))))
+    level = int(np.floor(4 * np.log2(header["spacing"] * min(side) / (ROOM * tile))))
     if sheets is None or not panel["levels"] or level < 0:
         return
     count = panel["levels"][min(level, len(panel["levels"]) - 1)]
@@ -165,17 +172,15 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
 
 
 def _named(components: list[dict[str, Any]], inches: float) -> str:
-    """Return the title of a panel: component numbers, and their names if they fit."""
     texts = [str(component["number"]) for component in components]
     numbers = f"{{{','.join(texts)}}}"
     names = [c["name"] or text for c, text in zip(components, texts, strict=True)]
-    letters = int(inches * LETTERS_AN_INCH) - len(numbers) - 6  # leave space for the count
-    named = f"{shortened(' × '.join(names), max(letters, 2))} {numbers}"
-    return numbers if names == texts else named
+    named = f"{' × '.join(names)} {numbers}"
+    fits = len(named) < inches * LETTERS_AN_INCH - 6  # leave space for the count
+    return named if fits and names != texts else numbers
 
 
 def _axes(meta: dict[str, Any], panel: dict[str, Any]) -> list[str]:
-    """Return the numbers and names of the components on a panel's axes, empty without one."""
     shown = [meta["components"][k] for k in panel["axes"]]
     return [f"{of['number']} {of['name']}".strip() for of in shown] + ["", ""]
 
@@ -212,7 +217,6 @@ def _coordinates(
 
 
 def _legend(figure: Figure, header: dict[str, Any], left: float) -> Legend:
-    """Draw the classes, `left` inches from the figure's left side."""
     names, top = header["names"], figure.get_figheight() - MARGIN - HEAD
     lines = int((top - MARGIN) / LEGEND_LINE) - 1
     shapes, handles = header.get("shapes", SHAPES[:1] * len(names)), []

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.components import principal_scores
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.canvas.image_placement import spread_order
-from appca.canvas.scene import Map, Scene, scene_shown
+from appca.canvas.scene import Map, Scene, principal_map, scene_shown
 from appca.canvas.sheets import sheets_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
 from appca.frames import class_names, column_of, matrix_of, named_columns
+from appca.plots.components import picture_shape
 from appca.words import InputError
 
 LABEL = "label"  # name of unnamed labels
@@ -89,7 +89,7 @@ def scene_of_rows(rows: GivenRows, run: FittedRun, maps: Mapping[str, Map]) -> S
     """Lay out the results of a model, with a map of the first two principal components."""
     dataset, pictures = rows
     prepared = run.preprocessing.transform(dataset.X)
-    pca = Map("PCA", principal_scores(prepared)[0])
+    pca = principal_map(prepared, None if picture_shape(dataset) else dataset.feature_names)
     scene = scene_shown(dataset, run, {"pca": pca} | dict(maps))
     if pictures is None:
         return scene

@@ -40,7 +40,6 @@ def closed_bundle(entry: Path) -> str:
 
 
 def _close(file: Path, texts: dict[Path, str], *, is_entry: bool = False) -> str:
-    """Append a module after its imports; return the name of its exports."""
     name = "_".join(re.sub(r"\W", "_", part) for part in file.relative_to(PACKAGE).parts)
     if file in texts:
         return name
@@ -109,7 +108,6 @@ def save_html(  # noqa: PLR0913 - contents of a page, by keyword
 def _fits(
     model: Any, X: Any, n_components: Iterable[int] | None, n_active: Iterable[int] | None
 ) -> list[Any]:
-    """Fit a copy of the estimator for each K and L, ordered by L, then by K."""
     from sklearn.base import clone  # slow to import
 
     parameters = model.get_params()

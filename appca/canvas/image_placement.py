@@ -70,7 +70,6 @@ def room_orders(
 def _fill_levels(
     x: np.ndarray, y: np.ndarray, inside: np.ndarray, most: int, levels: np.ndarray
 ) -> list[int]:
-    """Return the points of a panel whose images are placed, in order."""
     x, y = (np.where(inside, a, 0.0).astype(float) for a in (x, y))  # values outside are never used
     waits, placed = np.flatnonzero(inside).tolist(), list[int]()
     for level, (d, fit) in enumerate(zip(DISTANCES.tolist(), FITS.tolist(), strict=True)):
@@ -89,7 +88,6 @@ def _fill_levels(
 def _level(
     x: np.ndarray, y: np.ndarray, fit: int, placed: list[int], waits: list[int]
 ) -> list[int]:
-    """Place waiting images greedily on a grid, one per cell; x and y are in cells."""
     side = fit + 3  # the border keeps neighbouring cells in the same row
     cells = (y.astype(np.int64) * side + x.astype(np.int64)).tolist()
     around = [row * side + column for row in (-1, 0, 1) for column in (-1, 0, 1)]

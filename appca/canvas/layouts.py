@@ -70,7 +70,6 @@ def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layou
 def _pairs(
     pairs: Groups, usage: Usage, ranges: np.ndarray, title: str, kind: str = "triangle"
 ) -> Layout:
-    """Lay out pairs of components: as a triangle, or as a grid if a triangle is too large."""
     on_axes = panels.placed(pairs, usage, panels.by_pair(pairs), ranges)
     return _layout(kind, title, pairs, on_axes, usage)
 
@@ -125,7 +124,6 @@ def _layout(kind: str, title: str, panels: Groups, on_axes: Axes, usage: Usage) 
 
 
 def _by_room(panels: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows, sorted within each panel by image placement, and the levels."""
     least, most = 0, MOST_IMAGES
     while least < most:
         middle = (least + most + 1) // 2

@@ -247,7 +247,6 @@ def fullest_pairs(usage: Usage) -> Groups:
 
 
 def _users(usage: Usage, components: set[int]) -> dict[int, np.ndarray]:
-    """Return the rows that use each of these components, ascending."""
     rows = np.nonzero(usage.taken)[0]
     used = usage.slots[usage.taken]
     order = np.argsort(used, kind="stable")
@@ -263,7 +262,6 @@ def whole(usage: Usage) -> Groups:
 
 
 def _pair_codes(usage: Usage, looked_at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the code and the row of each point, by priority; see `_pair_parts`."""
     codes, place = map(np.concatenate, zip(*_pair_parts(usage, looked_at), strict=True))
     by_priority = np.argsort(place, kind="stable")
     return codes[by_priority], looked_at[place[by_priority]]
@@ -289,7 +287,6 @@ def _pair_of(code: int, K: int) -> Components:
 
 
 def _keys(usage: Usage) -> np.ndarray:
-    """Return a number for each row's support (N,), counted from 0, equal for equal supports."""
     keys, n_keys, base = np.zeros(len(usage.slots), np.int64), 1, usage.n_components + 1
     for slot in usage.slots.T:
         if n_keys * base > 2**62:

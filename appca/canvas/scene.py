@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.components import own_name, patterns
+from appca.analysis.components import own_name, patterns, principal_scores
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.analysis.groups import MEASURES, column_of
 from appca.canvas.layouts import first_of, layouts_of, map_layout
@@ -28,7 +28,7 @@ from appca.data.dataset import Dataset
 from appca.plots import style
 from appca.plots.components import COURSE, picture_of, picture_shape, png, ranked_loadings
 from appca.plots.style import Colour
-from appca.words import capital
+from appca.words import capital, percent
 
 
 class ComponentSheet(NamedTuple):
@@ -158,6 +158,7 @@ class Map(NamedTuple):
     title: str
     coordinates: np.ndarray  # (N, 1) or (N, 2); more columns are ignored
     near: np.ndarray | None = None  # (N, m) rows nearest to each row in the data
+    axes: Sequence[Sequence[str]] = ()  # names of x and y, the longest first
 
 
 OfARow = tuple[Mapping[str, style.Colour], Mapping[str, Map], Sequence[RowText]]
@@ -198,7 +199,6 @@ def scene_of_usage(usage: Usage, dataset: Dataset, of_a_row: OfARow, of_run: OfR
 
 
 def _of_run(usage: Usage, of_run: OfRun) -> Scene:
-    """Return the components, and the panels with their rows."""
     entries, n_active, drawn, marks = of_run
     layouts = layouts_of(usage, of_components(usage))
     buffers = {f"order.{name}": layout.order for name, layout in layouts.items()}
@@ -214,13 +214,13 @@ def _of_run(usage: Usage, of_run: OfRun) -> Scene:
 
 
 def _of_rows(dataset: Dataset, usage: Usage, of_a_row: OfARow) -> Scene:
-    """Return the parts of a scene that need no fit: maps, colours, texts and images."""
     colourings, maps, lines = of_a_row
     headers: dict[str, Any] = {}
     buffers: dict[str, np.ndarray] = {}
     for name, drawn_map in maps.items():
         layout, buffers[f"map.{name}"] = map_layout(usage, drawn_map.title, drawn_map.coordinates)
-        headers[name], buffers[f"order.{name}"] = layout.header, layout.order
+        headers[name] = layout.header | ({"axes": drawn_map.axes} if drawn_map.axes else {})
+        buffers[f"order.{name}"] = layout.order
         if drawn_map.near is not None:
             buffers["near"] = drawn_map.near.astype(np.uint32).ravel()
     colours = {}
@@ -245,7 +245,6 @@ def _of_rows(dataset: Dataset, usage: Usage, of_a_row: OfARow) -> Scene:
 
 
 def _colouring(colour: style.Colour) -> tuple[dict[str, Any], np.ndarray]:
-    """Return a colouring for the header and its codes (N,); the last code means missing."""
     levels = style.levels(colour)
     header: dict[str, Any] = {
         "kind": "category" if colour.kind == "category" else "quantity",
@@ -308,6 +307,17 @@ def scene_shown(
     of_run = entries, fitted.n_active, component_pictures(fitted, dataset), marks
     usage = usage_of(fitted, pictured=pictured)
     return scene_of_usage(usage, dataset, (choices, maps or {}, lines), of_run)
+
+
+def principal_map(Y: Any, names: tuple[str, ...] | None = None) -> Map:
+    """Map rows Y, or the blocks that Y() yields, by PCA; the axes name their largest weights."""
+    scores, shares, W = principal_scores(Y)
+    listed = [[f"PC {k + 1} ({percent(share, 1)})"] for k, share in enumerate(shares[:2])]
+    heavy = heaviest(W, names) if names is not None and len(names) == W.shape[1] else ()
+    for axis, weights in zip(listed, heavy, strict=False):
+        strongest = ", ".join("−" * (weight < 0) + name for name, weight in weights[:3])
+        axis.insert(0, f"{axis[0]}: {strongest}")
+    return Map("PCA", scores, axes=listed)
 
 
 def label_lines(dataset: Dataset) -> list[RowText]:

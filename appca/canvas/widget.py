@@ -102,7 +102,6 @@ HEIGHT = 600  # default height in pixels
 
 
 def _bits(selection: np.ndarray, widget: "Explorer") -> bytes:
-    """Encode rows for the browser, one bit per row."""
     mask = np.zeros(widget.rows.dataset.n_rows, bool)
     mask[selection] = True
     return np.packbits(mask, bitorder="little").tobytes()
@@ -153,7 +152,6 @@ class Explorer(anywidget.AnyWidget):
 
     @traitlets.validate("model")
     def _described(self, proposal: Any) -> Any:
-        """Describe the rows before accepting the model; if this fails, nothing changes."""
         run = None
         if isinstance(proposal["value"], Codes):
             scene = scene_of_codes(proposal["value"], self.rows, self._maps, self._shape)

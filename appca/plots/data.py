@@ -109,6 +109,7 @@ def likelihood(
     limits = None
     if len(finite):
         low = np.quantile(finite, 0.1) if len(finite) >= 10 else finite.min()
+        low = low if finite.max() - low > LEAST_SPAN else finite.min()
         margin = max(0.08 * (finite.max() - low), LEAST_SPAN / 2)
         limits = [float(low - margin), float(finite.max() + margin)]
     line: dict[str, Any] = {"type": "scatter", "line": {"color": CURVE, "width": 2}}

@@ -193,7 +193,6 @@ def described(figure: "go.Figure") -> str:
 
 
 def _ends(values: list[Any], places: list[Any]) -> str:
-    """Return the number of values, and the minimum and maximum with their positions."""
 
     def text(value: Any) -> str:
         is_number = isinstance(value, int | float | np.number)

@@ -18,6 +18,7 @@ from appca.models.settings import (
     rules,
     suited,
 )
+from appca.preparation import PREPARATIONS
 from appca.storage.identity import plain
 from appca.storage.schema import (
     Count,
@@ -143,18 +144,17 @@ class RunConfig(OfModel):
 
     @property
     def sizes(self) -> list[str]:
-        """The number of components, L if it is a setting, and the extensions, in words."""
+        """The number of components, L if it is a setting, extensions and preparation, in words."""
         is_setting = "n_active" in self.parameters
         words = [f"K = {self.k}" if is_setting or self.n_active else f"K up to {self.k}"]
         if is_setting:
             words.append("L learned" if self.n_active is None else f"L = {self.n_active}")
         usual = defaults(self.model)
         extensions = {"noise": "noise per feature", "row_scale": "row scales"}
-        return words + [
-            text
-            for name, text in extensions.items()
-            if self.parameters.get(name) != usual.get(name)
-        ]
+        got, before = self.parameters.get, self.preprocessing
+        words += [text for name, text in extensions.items() if got(name) != usual.get(name)]
+        words += [x.title for name, x in PREPARATIONS.items() if name == before.get("prepare")]
+        return words + ["after PCA"] * (before.get("pca") is not None)
 
     def allows(self, n_components: int) -> bool:
         """Whether a fit with these settings can have this number of components."""

@@ -165,7 +165,7 @@ def crowded_panels(
 
     `how` are settings of `crowding`; the arrays are those that `panels` draws.
     """
-    principal, _ = principal_scores(Y, 2)
+    principal = principal_scores(Y, 2)[0]
     crowdings = crowding(fitted.scores, fitted.active, principal, codes, **how)
     rows: list[Row] = []
     for panel, inside, same, every in sorted(crowdings, key=lambda crowd: crowd[0].components):

@@ -24,7 +24,7 @@ def run_planes(options: Options, report: Report, processes: int = 1) -> Outcome:
     names, codes = categories(dataset.labels["plane"])
     Y = np.asarray(dataset.X, dtype=np.float64)
     fitted = fit(Y, options, report)
-    principal, shares = principal_scores(Y, 2)
+    principal, shares, _ = principal_scores(Y, 2)
     subspaces = [subspace for subspace in fitted.subspaces if subspace.components]
     common = np.array([np.bincount(codes[part.rows], minlength=len(names)) for part in subspaces])
     rows: list[Row] = []

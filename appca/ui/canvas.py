@@ -22,15 +22,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from appca.analysis.components import principal_scores
 from appca.analysis.groups import COLOURS
 from appca.analysis.umap import Embedding
 from appca.canvas.blobs import JSON, RAW, Parcels, publish
 from appca.canvas.html import JS, closed_bundle
 from appca.canvas.panels import colour_of
-from appca.canvas.scene import Map, Scene, projected, scene_shown, texts_of
+from appca.canvas.scene import Map, Scene, principal_map, projected, scene_shown, texts_of
 from appca.data.brain import has_places, side_by_side
 from appca.data.dataset import Dataset
+from appca.plots.components import picture_shape
 from appca.plots.style import described
 from appca.runs.home import home, secret
 from appca.runs.run import RunConfig
@@ -61,7 +61,7 @@ def scene_of(
     `colouring` is a key; optional colourings, such as by a feature, are included only if selected.
     """
     fitted = shown.fitted
-    maps = {"pca": Map("PCA", principal_of(dataset, shown.config))}
+    maps = {"pca": principal_of(dataset, shown.config)}
     if has_places(dataset):
         places = kept(f"slices-{dataset.digest}", lambda: side_by_side(dataset))
         maps["slices"] = Map("Slices", places)
@@ -83,13 +83,14 @@ def scene_of(
 _of_fit, coloured = by_key(16)(scene_shown), by_key(16)(colour_of)
 
 
-def principal_of(dataset: Dataset, config: RunConfig) -> np.ndarray:
-    """Return scores (N, 3) on the principal components of the preprocessed data."""
+def principal_of(dataset: Dataset, config: RunConfig) -> Map:
+    """Return the map of the first two principal components of the preprocessed data."""
     before = services.prepared(dataset.digest, config.preprocessing)
     key = f"pca-{dataset.digest}-{json.dumps(config.preprocessing)}"
     few, dtype = dataset.n_rows <= MOST_COPIED, np.result_type(dataset.X.dtype, np.float32)
     read = partial(before.transform if few else partial(before.blocks, dtype=dtype), dataset.X)
-    return kept(key, lambda: principal_scores(read() if few else read)[0])
+    names = None if picture_shape(dataset) else dataset.feature_names
+    return kept(key, lambda: principal_map(read() if few else read, names))
 
 
 PREFIX = "/canvas"

@@ -111,7 +111,6 @@ def _settings(dataset: Dataset) -> GridConfig | None:
 
 
 def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
-    """Return the grid's settings, from the address or the last grid; by default K <= 12, L <= 4."""
     mine = (now.dataset, now.model, now.preprocessing)
     for last in GridConfig.earlier(home(), st.query_params.get(ADDRESS)):
         if (last.dataset, last.model, last.preprocessing) == mine:

@@ -149,7 +149,6 @@ def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
 
 
 def _top(shown: Shown, k: int, share: float, meant: str | None = None) -> str:
-    """Return a card's head; it is wide with `meant`, the column associated with the component."""
     title, named = name_of(shown.fitted, k), own_name(shown.fitted, k)
     text = named or f"Component {k + 1}"
     name, flip = tag("b", words(text)), ""

@@ -16,7 +16,7 @@ from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset, duplicate_rows
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
-from appca.plots.data import likelihood
+from appca.plots.data import LEAST_SPAN, likelihood
 from appca.runs.fit import fits_around_gaps, halves_of, models_of
 from appca.runs.home import home
 from appca.runs.run import RunConfig
@@ -283,12 +283,15 @@ def body(dataset: Dataset, shown: Shown) -> None:
     with left, st.container(border=True):
         st.markdown("**Log-likelihood per row**")
         curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
+        figure = likelihood(np.arange(1, len(curve) + 1), curve, info.n_rows)
         if sampled:
             figure = plots.likelihood_with_burn_in(curve, info.n_rows, _schedule(shown)[1])
+        if sampled or (len(curve) > 2 and np.ptp(curve) > LEAST_SPAN * info.n_rows):
+            chart(figure.update_layout(height=plots.HEIGHT), "diagnostics_curve")
         else:
-            figure = likelihood(np.arange(1, len(curve) + 1), curve, info.n_rows)
-            figure.update_layout(height=plots.HEIGHT)
-        chart(figure, "diagnostics_curve")
+            st.markdown(
+                f"{kit.ending(shown)}. The start, from trial fits or PCA, was already near."
+            )
     with right, st.container(border=True):
         st.markdown("**Membership of the rows**")
         chart(plots.membership(shown.fitted.membership), "diagnostics_membership")

@@ -140,7 +140,6 @@ def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
 
 
 def _bar(dataset: Dataset) -> tuple[Place, ...]:
-    """Draw the data's part; return places for the settings of model and map, and the controls."""
     label = f"**{markdown(dataset.name)}**"
     if f"{dataset.n_rows:,}" not in dataset.name:
         label += f" :gray[{counted(dataset.n_rows, 'row')}]"

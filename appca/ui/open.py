@@ -204,7 +204,7 @@ def _work_card(run: Run) -> None:
     dataset, dark = _dataset(run), is_dark()
     name, rows = "Data no longer here", ""
     if dataset is not None:
-        name, rows = dataset.name, f"{counted(dataset.n_rows, 'row')} · "
+        name, rows = dataset.name, f"{counted(dataset.n_rows, 'row')} × {dataset.n_features:,} · "
         picture = _picture(f"{run.id} {dark}", run, dataset, dark)
         if picture is not None:
             st.image(picture, width="stretch", alt="The fullest panels")
@@ -273,7 +273,7 @@ KINDS = (
 
 
 def open_tab() -> None:
-    """Draw the tab."""
+    """Draw the files to open, and recent work."""
     _files()
     _recent_work()
     st.subheader("Built in", anchor=False)

@@ -488,5 +488,4 @@ def _pictures(dataset: Dataset) -> None:
 
 @services.by_key(16)
 def _checked(X: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the constant columns, and the number of repeated rows."""
     return np.flatnonzero((X[:1] == X).all(axis=0)), len(duplicate_rows(X))

@@ -205,10 +205,11 @@ def test_each_channel_ranks_the_score_of_the_rows_own_component():
 def test_principal_scores_agree_with_a_singular_value_decomposition(shape, seed):
     X = np.random.default_rng(seed).normal(size=shape) * np.linspace(3, 0.1, shape[1])
     U, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    scores, shares = principal_scores(X, 3)
+    scores, shares, directions = principal_scores(X, 3)
+    np.testing.assert_allclose((X - X.mean(axis=0)) @ directions.T, scores, atol=1e-5 * singular[0])
     np.testing.assert_allclose(np.abs(scores), np.abs(U * singular)[:, :3], atol=1e-5 * singular[0])
     np.testing.assert_allclose(shares, (singular**2 / (singular**2).sum())[:3], atol=1e-10)
-    in_blocks, of_blocks = principal_scores(lambda: iter(np.array_split(X, 3)))
+    in_blocks, of_blocks, _ = principal_scores(lambda: iter(np.array_split(X, 3)))
     np.testing.assert_allclose(in_blocks, scores, atol=1e-5 * singular[0])
     np.testing.assert_allclose(of_blocks, shares, atol=1e-8)
     for found in (scores, principal_scores(-X)[0]):

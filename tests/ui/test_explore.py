@@ -358,7 +358,7 @@ def test_pca_of_many_rows_reads_blocks_and_places_rows_as_for_few(monkeypatch):
     for most in (len(data.X), 0):
         monkeypatch.setattr(canvas, "MOST_COPIED", most)
         st.cache_resource.clear()
-        placed.append(canvas.principal_of(data, config))
+        placed.append(canvas.principal_of(data, config).coordinates)
     np.testing.assert_allclose(*placed, atol=1e-5)
 
 

@@ -19,8 +19,7 @@ interface PanelMeta {
   components: number[]; // indices into `meta.components`, ascending
   axes: number[]; // components on x and y
   start: number; // index of its first listed row in `order.*`
-  listed: number;
-  count: number; // number of rows, including rows that are not listed
+  listed: number; count: number; // count: rows, including those that are not listed
   cell?: [number, number]; // column and row in a triangle
   size?: number; // side of its card in a grid
   levels: number[]; // level k: number of images that fit at a distance of spacing / 2 ** (k / 4) panel sides
@@ -29,8 +28,8 @@ interface PanelMeta {
 
 interface LayoutMeta {
   kind: Kind; title: string; panels: PanelMeta[]; spacing: number; limits?: Limits;
-  other?: { start: number; count: number; subspaces: number };
-  drawn?: { rows: number; points: number; of: number };
+  axes?: string[][]; // names of a map's x and y, the longest first
+  other?: { start: number; count: number; subspaces: number }; drawn?: { rows: number; points: number; of: number };
 }
 
 interface Colouring {
@@ -40,8 +39,7 @@ interface Colouring {
   steps?: boolean; // whether the classes are steps of a scale, which do not label places
   table: string[];
   shapes?: string[]; // shapes of the classes, if colours alone cannot distinguish them
-  limits?: [number, number];
-  clipped?: boolean[]; // whether there are values below and above the limits
+  limits?: [number, number]; clipped?: boolean[]; // clipped: whether values are below and above
   axes?: number[]; // components of a plane
 }
 
@@ -136,8 +134,7 @@ interface Callbacks {
 
 interface Panel {
   index: number; name: string; components: number[]; axes: number[]; start: number; count: number;
-  cell?: [number, number]; size: number;
-  other?: boolean; // contains the rows of all gathered subspaces
+  cell?: [number, number]; size: number; other?: boolean; // other: the rows of all gathered subspaces
   levels: number[]; range: Bounds;
   extent: Bounds; // range of all points, in units of the scores' buffer
 }
@@ -146,7 +143,7 @@ interface Layout {
   name: string; kind: Kind; title: string; panels: Panel[]; spacing: number;
   rows: Uint32Array; // row number of each point
   xy: Int16Array; // two coordinates of each point
-  feet: boolean; // whether the axes are named below each panel
+  feet: boolean; axes?: string[][]; // whether axes are named below each panel; those of a map
   revision: number; // increases when the axes of a panel change
 }
 

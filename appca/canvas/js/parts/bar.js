@@ -368,10 +368,8 @@ export function buildSizes(send, busy) {
   /** @type {Sizes} */ let told = { k: 1, l: 1, most_k: 1 };
   const wanted = { k: 1, l: 1 }; // an L that a smaller K reduced is restored with K
   let [number, timer] = [0, 0];
-  const now = () => ({
-    k: wanted.k,
-    l: typeof told.l === 'number' ? Math.min(wanted.l, wanted.k) : null,
-  });
+  const limited = () => (typeof told.l === 'number' ? Math.min(wanted.l, wanted.k) : null);
+  const now = () => ({ k: wanted.k, l: limited() });
   const draw = () => {
     const { k, l } = now();
     ofK.show(k, told.most_k, told.ks);
@@ -387,9 +385,8 @@ export function buildSizes(send, busy) {
   const take = (/** @type {boolean} */ moving) => {
     draw();
     clearTimeout(timer);
-    if (moving)
-      timer = setTimeout(tell, 0, true); // a key's own choice has priority
-    else tell(false);
+    if (!moving) return tell(false);
+    timer = setTimeout(tell, 0, true); // a key's own choice has priority
   };
   const ofK = buildSize('K', 'Components, K', (k, moving) => {
     wanted.k = k;
@@ -500,8 +497,7 @@ export function buildHead(handle, resize = () => {}, sizes = () => undefined) {
       colours.push([`component:${number}`, componentName(meta, k), 'Components']),
     );
     const view = views.length > 1 ? BOTH : views[0].layout.name;
-    const said = { colours, colour: colouringName, views: layouts, view };
-    controls.show({ sizes: sizes(), ...said });
+    controls.show({ sizes: sizes(), colours, colour: colouringName, views: layouts, view });
     controls.count.textContent = rows.selected ? `${grouped(rows.selected)} selected` : '';
   };
   return { box: controls.box, follow };

@@ -37,8 +37,8 @@ export function buildLayout(scene, name, order, map) {
     );
     return { ...panel, range: /** @type {Bounds} */ (range), extent: extent(xy, panel) };
   });
-  const feet = kind === 'grid' && scene.active > 2;
-  return { name, kind, title, panels, spacing, rows, xy, feet, revision: 0 };
+  const feet = Boolean(meta.axes) || (kind === 'grid' && scene.active > 2);
+  return { name, kind, title, panels, spacing, rows, xy, feet, axes: meta.axes, revision: 0 };
 }
 
 /** Return the rows of all panels: each panel's listed rows, then its other rows in image order. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} order @param {Int16Array} xy filled for rows assigned to pairs */

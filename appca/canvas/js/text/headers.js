@@ -80,21 +80,28 @@ function clipTo(context, { rect: { x, y, w, h } }) {
 }
 
 /** Draw the components of a panel's axes, and its other components, below the panel. @param {Stage} stage @param {Placed} spot @param {number} pad */
-function drawFoot({ context, meta, pictures, theme }, { card, panel }, pad) {
+function drawFoot({ context, meta, pictures, theme }, { card, panel, part }, pad) {
   const high = header(card.h);
   const side = pictures.sheet ? high - 2 : 0;
   const style = font(clamp(0.62 * high, 8, 12));
+  const y = card.y + card.h - high;
+  const look = { style, colour: theme.soft };
+  for (const [i, names] of part.layout.axes?.entries() ?? []) {
+    const name = names.find((text) => widthOf(context, text, style) < card.w / 2 - pad - 24);
+    const x = card.x + pad + (i * card.w) / 2;
+    if (name) write(context, `${name} ${'→↑'[i]}`, x, y + 0.12 * high, look);
+  }
+  if (part.layout.axes) return;
   const others = panel.components.filter((k) => !panel.axes.includes(k));
   const marks = [...panel.axes, ...others].map((k, i) => [k, ['→', '↑'][i] ?? '']);
   const room = (card.w - 2 * pad) / marks.length;
   const numbers = marks.map(([k, mark]) => `${meta.components[+k].number}${mark}`);
   const wide = Math.max(...numbers.map((text) => widthOf(context, text, style))) + side + 3;
-  const y = card.y + card.h - high;
   marks.forEach(([k, mark], i) => {
     const x = card.x + pad + i * Math.min(room, wide + 6);
     if (side) pictures.draw(+k, box(x, y, side, side));
     const text = wide > room && side ? `${mark}` : numbers[i];
-    write(context, text, x + side + 2, y + 0.12 * high, { style, colour: theme.soft });
+    write(context, text, x + side + 2, y + 0.12 * high, look);
   });
 }
 
