@@ -122,7 +122,7 @@ _ALLOWED = {
     "rivals": "models",
     "plots": "storage ordered data analysis",
     "studies": "storage processes models data analysis plots",
-    "runs": "storage models data analysis",
+    "runs": "storage preparation models data analysis",
     "jobs": "storage processes models data analysis studies runs",
     "canvas": "storage frames ordered models data analysis plots runs",
     "tl": "frames models data analysis",

@@ -227,8 +227,8 @@ def principal_scores(Y: Any, n_components: int = 3) -> tuple[np.ndarray, np.ndar
 
     rows: Observations = stream(Y) if callable(Y) else about(Y, centre_of(Y))
     axes = principal(np.random.default_rng(0), rows, min(n_components, rows.n, rows.d))
-    scores = upright(given := project(rows, axes.V))
-    signs = np.sign(np.einsum("nk,nk->k", given, scores))[:, None]
+    scores = upright(projections := project(rows, axes.V))
+    signs = np.sign(np.einsum("nk,nk->k", projections, scores))[:, None]
     shares = axes.values / max(rows.total / rows.mass, np.finfo(float).tiny)
     return scores.astype(np.float32), shares, signs * axes.V.T
 

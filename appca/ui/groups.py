@@ -296,15 +296,15 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
         of = dataset.X, shown.fitted.preprocessing.transform
         odd, features = kept(f"odd-{shown.key}", lambda: against_correlations(*of))
         names = zip(dataset.ids[odd], np.array(dataset.column_names)[features], strict=True)
-        places = [f"{name} ({feature})" for name, feature in names]
-        told.append(("Against the correlations of features", odd, places))
-    for what, found, texts in told:
+        listed_odd = [f"{name} ({feature})" for name, feature in names]
+        told.append(("Against the correlations of features", odd, listed_odd))
+    for what, places, texts in told:
         if texts:
-            key, said_of = what.split()[0].lower(), f"{what} ({len(found):,}): {listed(texts)}"
+            key, said_of = what.split()[0].lower(), f"{what} ({len(places):,}): {listed(texts)}"
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(markdown(said_of), width="content")
-                press("Select", f"{key}_select", state.put, dataset, found, icon=LASSO)
-                gone = counted(len(found), "row")
-                controls.leave_out_button("Leave out", dataset, found, gone, f"{key}_leave_out")
+                press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
+                gone = counted(len(places), "row")
+                controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
     row = rows.draw(dataset, shown.fitted, said, said.order, shown.key)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)

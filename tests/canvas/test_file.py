@@ -192,9 +192,10 @@ def test_named_components_name_their_panels_beside_the_numbers():
     assert {"Fullness × Shoe {1,3}", "Fullness × 2 {1,2}", "{2,4}"} <= titles
     long = fitted.arranged(range(5), [1] * 5, ("a name of forty letters, which is too long",) * 5)
     figure = figures.draw(scene_shown(dataset, long), "subspaces", "label:digit")
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert any(title.startswith("a name") and title.endswith("long {1,3}") for title in titles)
-    assert max(map(len, titles)) < 40
+    assert "{1,3}" in {axes.get_title(loc="left") for axes in figure.axes}
+    labels = [axes.get_xlabel() for axes in figure.axes]
+    assert any("a name" in label for label in labels)
+    assert max(map(len, labels)) < 40
 
 
 def test_panels_are_apart_and_the_fullest_where_there_are_many_and_so_are_images(monkeypatch):

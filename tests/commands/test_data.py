@@ -296,7 +296,9 @@ def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(fo
         assert len(table) == 60
         assert {"component_1", "component_2", "membership"} <= set(table)
     assert "2 cells" in said("fit measurements.csv -K 2 --missing mean").out
-    assert "normal variate, centred" in said("fit own.npy -K 2 --prepare snv --out own.npz").out
+    assert (
+        "normal variate (SNV), centred" in said("fit own.npy -K 2 --prepare snv --out own.npz").out
+    )
     said("project own.npz own.npy --out same.npz")
     assert arrays_of("same.npz")["scores"].tobytes() == arrays_of("own.npz")["scores"].tobytes()
 
