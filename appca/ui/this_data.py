@@ -416,7 +416,7 @@ def _is_as_opened(opened: Opened) -> bool:
             colour = f", coloured by {next(iter(data.labels))}" if data.labels else ""
             first = state.first_config(data)
             takes = capital(about(estimate_seconds(data.n_rows, data.n_features, first)))
-            rows = counted(data.n_rows, "row")
+            rows = "Not used yet: " * (opened.digest is not None) + counted(data.n_rows, "row")
             st.text(f"{rows}, {what}{colour}. {takes}.", width="stretch")
         if opened.digest is not None and opened.draft != opened.options:
             press("Cancel", "upload_cancel", setattr, opened, "draft", opened.options)
