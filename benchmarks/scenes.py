@@ -62,7 +62,7 @@ def planted(n: int, d: int = 50, K: int = 10, L: int = 3) -> tuple[FittedRun, Da
 def scene_from(fitted: FittedRun, dataset: Dataset) -> Scene:
     """Return the scene of a run with its colours and a map by PCA."""
     sample = dataset.X[:20_000]
-    scores, _ = principal_scores(sample.astype(np.float32), 2)
+    scores, *_ = principal_scores(sample.astype(np.float32), 2)
     if len(sample) < dataset.n_rows:
         centre = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
         axes = np.linalg.lstsq(sample - centre, scores, rcond=None)[0]
