@@ -1,4 +1,4 @@
-"""Transformations of counts, spectra, words and skewed data before scaling."""
+"""Transformations of counts, shares, spectra, words and skewed data before scaling."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -66,6 +66,24 @@ def _tfidf(x: np.ndarray, learned: np.ndarray) -> np.ndarray:
     return np.asarray(normalize(x * learned[1:].astype(x.dtype), copy=False))
 
 
+def _half_of_least(rows: Rows) -> np.ndarray:
+    """Return the median sum of a row (1,), then half of each feature's least positive value."""
+    total = _medians(lambda x: x.sum(axis=1))(rows)
+    least = np.min([np.where(x > 0, x, np.inf).min(axis=0) for x in rows()], axis=0)
+    refuse_if(not np.isfinite(least).any(), "A log-ratio needs positive values; all are zero.")
+    return np.append(total, np.where(np.isfinite(least), least, least.min()) / 2)
+
+
+def _clr(x: np.ndarray, learned: np.ndarray) -> np.ndarray:
+    logs = np.log(np.where(x > 0, x, learned[1:].astype(x.dtype)))
+    return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+
+
+def _shares(y: np.ndarray, learned: np.ndarray) -> np.ndarray:
+    parts = np.exp(y - y.max(axis=1, keepdims=True))
+    return np.asarray(parts * (learned[0] / parts.sum(axis=1, keepdims=True)))
+
+
 def _quantiles(rows: Rows) -> np.ndarray:
     from sklearn.preprocessing import QuantileTransformer
 
@@ -106,6 +124,7 @@ PREPARATIONS = {
         lambda y, _: np.expm1(y),
         _medians(lambda x: x.sum(axis=1)),
     ),
+    "clr": Preparation("centred log-ratio", _clr, _shares, _half_of_least),
     "sqrt": Preparation(
         "square root", lambda x, _: np.sqrt(x), lambda y, _: np.square(np.maximum(y, 0))
     ),
@@ -132,8 +151,9 @@ PREPARATIONS = {
         _quantiles,
     ),
 }
-FROM_ZERO = {"log1p", "counts", "sqrt", "tfidf"}  # preparations of nonnegative values
-BY_ROW = {"counts", "snv", "derivative", "snv_derivative", "tfidf"}  # for complete rows in one unit
+FROM_ZERO = {"log1p", "counts", "clr", "sqrt", "tfidf"}  # preparations of nonnegative values
+# for complete rows in one unit
+BY_ROW = {"counts", "clr", "snv", "derivative", "snv_derivative", "tfidf"}
 
 
 class Prepared(NamedTuple):
@@ -167,7 +187,8 @@ class Prepared(NamedTuple):
 
     def suits(self, n_features: int) -> bool:
         """Whether the learned array matches this number of features."""
-        ends = {"tfidf": (n_features + 1,), "ranks": (len(self.learned), n_features)}
+        ends: dict[str, tuple[int, ...]] = {"ranks": (len(self.learned), n_features)}
+        ends |= dict.fromkeys(("tfidf", "clr"), (n_features + 1,))
         ends |= dict.fromkeys(("snv", "snv_derivative"), (2,))
         return self.learned.shape == ends.get(self.name, (1,))
 
@@ -186,6 +207,10 @@ LEAST_ZERO, MOSTLY_ZERO, LEAST_COUNTED, LEAST_WORDS = 0.3, 0.8, 20, 50
 YEARS = (1800, 2100)
 MOST_ROWS, MOST_COLUMNS = 1_000, 100  # maximum numbers checked for sums
 LEAST_NUMBERED = 20  # rows; fewer whole numbers may differ by chance
+WIDTH = 512  # features compared with all earlier ones at once
+MOST_REPEATS, SAME = 10_000, 0.999  # features to check for repeats; |correlation| of a repeat
+CLOSED = 0.01  # largest deviation of row sums, relative to their mean and to that if independent
+FEW_LONG, SOME = 10, 0.25  # so many long tails are enough if they are this share of the features
 COLLINEAR, ROUNDED = 1e-3, 0.02  # unexplained share of variance, largest error in deviations
 
 
@@ -212,8 +237,12 @@ def proposed(dataset: Any) -> tuple[str, str]:
         reason = f"{kind}, {percent(zero)} of them zero{', in columns named by words' * is_text}."
         return "tfidf" if is_text else "counts", reason
     long = np.array([len(np.unique(x)) > MANY for x in X.T])
+    if is_whole and least >= 0 and min(X.shape) > 2 and long.mean() > HALF:
+        total, apart = X.sum(axis=1), np.sqrt(X.var(axis=0).sum())
+        if total.std() < CLOSED * total.mean() and total.std() < CLOSED**0.5 * apart:
+            return "clr", _of_shares(total, zero)
     long[long] = np.abs(_skewness(X[:, long])) > LONG
-    if not long.any() or long.mean() < HALF:
+    if long.sum() < max(1, SOME * len(long), min(FEW_LONG, HALF * len(long))):
         return "", ""
     shorter = least >= 0 and (np.abs(_skewness(np.log1p(X[:, long]))) < LONG).mean() > HALF
     reason = f"Tails are long in {long.sum():,} of {counted(X.shape[1], 'column')}."
@@ -224,17 +253,20 @@ def redundant(dataset: Any) -> dict[str, str]:
     """Map features that number the rows, or are sums or means of others, to what they are."""
     from scipy.optimize import nnls
 
-    D, names, reasons = dataset.n_features, dataset.column_names, dict[str, str]()
-    if dataset.image_shape is not None or dataset.is_ordered or D > MOST_COLUMNS:
+    D, names = dataset.n_features, dataset.column_names
+    if dataset.image_shape is not None or dataset.is_ordered:
         return {}
+    reasons = _repeats(dataset)
+    if D > MOST_COLUMNS:
+        return reasons
     X = dataset.with_gaps(slice(MOST_ROWS)).astype(np.float64)
     X = X[~np.isnan(X).any(axis=1)]
     if (n := len(X)) <= 2 * D:
-        return {}
+        return reasons
     spread = _or_one(X.std(axis=0))
     Z = (X - X.mean(axis=0)) / spread
     unexplained = 1 / np.diagonal(np.linalg.inv(Z.T @ Z / n + 1e-9 * np.eye(D)))
-    for j in range(D):
+    for j in (j for j in range(D) if names[j] not in reasons):
         x, others = X[:, j], [i for i in range(D) if i != j and names[i] not in reasons]
         if n >= LEAST_NUMBERED and bool((np.rint(x) == x).all()) and len(set(x.tolist())) == n:
             reasons |= {names[j]: "a running number"} if np.ptp(x) < 2 * n else {}
@@ -246,6 +278,36 @@ def redundant(dataset: Any) -> dict[str, str]:
                 if len(parts) > 1 and error <= ROUNDED * spread[j]:
                     reasons[names[j]] = f"the {what} of {listed([names[i] for i in parts])}"
     return reasons if len(reasons) <= D // 2 else {}  # more are copies of one another
+
+
+def _repeats(dataset: Any) -> dict[str, str]:
+    """Map features to the earlier feature that they repeat, at least almost, in other units."""
+    D, names, reasons = dataset.n_features, dataset.column_names, dict[str, str]()
+    n = min(dataset.n_rows, MOST_ROWS, max(LEAST_NUMBERED, MOST_JUDGED // D))
+    if n < LEAST_NUMBERED or D > MOST_REPEATS:
+        return {}
+    X = dataset.with_gaps(slice(None, None, dataset.n_rows // n)).astype(np.float64)
+    X -= np.nan_to_num(np.nanmean(X, axis=0))
+    gaps = np.isnan(X)
+    X[gaps] = 0
+    Z = (X / _or_one(np.linalg.norm(X, axis=0))).astype(np.float32)
+    for first in range(0, D, WIDTH):
+        part = slice(first, first + WIDTH)
+        cosines = Z[:, : first + WIDTH].T @ Z[:, part]
+        for i, j in np.argwhere(np.triu(np.abs(cosines) >= SAME, 1 - first)).tolist():
+            name, other = names[first + j], names[i]
+            if other not in reasons and (gaps[:, i] == gaps[:, first + j]).all():
+                reasons.setdefault(name, f"a repeat of “{other}”, correlation {cosines[i, j]:.4f}")
+    return reasons if len(reasons) <= D // 2 else {}
+
+
+def _of_shares(total: np.ndarray, zero: float) -> str:
+    about = f" ± {total.std():.2g}" if total.std() > 1e-6 * total.mean() else ""
+    text = f"Rows sum to {total.mean():.4g}{about}: features are shares, best seen as log-ratios."
+    filled = (
+        f" Zeros ({percent(zero, 1)}) become half of the smallest positive value of the feature."
+    )
+    return text + filled * (zero > 0)
 
 
 def _are_years(numbers: Sequence[float]) -> bool:

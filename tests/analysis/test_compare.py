@@ -146,7 +146,6 @@ def settings(X: np.ndarray, **changes: object) -> ModelsConfig:
 
 
 def measured(X: np.ndarray, home, monkeypatch, keys=METHODS):
-    """Fits of some methods to the data."""
     monkeypatch.setattr(compare, "METHODS", keys)
     settings(X).complete(dataset(X), home)
     return settings(X).measured(home)
@@ -267,7 +266,6 @@ SPOILED = BEST._replace(log_likelihood=BEST.log_likelihood - 150.0 * (np.arange(
 
 
 def close(n_parameters: int) -> RivalProjection:
-    """A fit as good as the best."""
     wobble = np.tile([0.5, 0.5, -0.5, -0.4], 25)
     return of_rows(BEST.log_likelihood + wobble, n_parameters)
 

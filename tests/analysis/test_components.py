@@ -69,7 +69,6 @@ def test_average_and_patterns_rebuild_what_the_fit_rebuilds(options, seed):
 
 
 def line(degrees: float, size: int = 41) -> np.ndarray:
-    """Draw a straight stroke leaning to the right by so many degrees."""
     image = np.zeros((size, size), np.uint8)
     for y in range(5, size - 5):
         x = size // 2 + np.tan(np.radians(degrees)) * (size // 2 - y)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter, zoom
+from scipy.stats import gmean
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
@@ -181,6 +182,7 @@ EXPECTED = {
     "snv_derivative": lambda X: np.gradient(EXPECTED["snv"](X), axis=1),
     "tfidf": lambda X: normalize(X * (1 + np.log((1 + len(X)) / (1 + (X > 0).sum(axis=0))))),
     "ranks": lambda X: X.argsort(axis=0).argsort(axis=0) / (len(X) - 1),
+    "clr": lambda X: np.log(X / gmean(X, axis=1, keepdims=True)),
 }
 
 
@@ -188,6 +190,7 @@ EXPECTED = {
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_preparation_is_that_of_its_field_and_new_rows_go_through_the_same(name, dtype, seed):
     X = counts(seed) + (0.01 * np.arange(90)[:, None] if name == "ranks" else 0)  # no ties
+    X += name == "clr"  # no zeros
     if "derivative" in name:  # of lines, which a smoothing window keeps
         X = X[:, :1] + (1 + X[:, 1:2]) * np.arange(12.0)
     fitted = Preprocessing(prepare=name).fit(X)
@@ -227,6 +230,7 @@ PROPOSALS = {  # a preparation; rows with names of their features
     "counts": (counts(0), None),
     "tfidf": (counts(0, 60) * (counts(1, 60) > 8), WORDS),
     "snv": spectra(),
+    "clr": (np.random.default_rng(0).dirichlet([9, 5, 3, 0.3], 200), None),
     "log1p": (np.exp(2 * correlated(0, 200, 5)), None),
     "ranks": (np.random.default_rng(0).standard_t(1.2, (200, 5)), None),
     " of years": spectra(1990),
@@ -240,6 +244,14 @@ def test_a_preparation_is_proposed_where_the_data_look_like_it(name):
     X, names = PROPOSALS[name]
     dataset = Dataset("table", X, np.arange(len(X)), feature_names=names)
     assert proposed(dataset)[0] == name.partition(" ")[0]
+
+
+def test_a_zero_share_counts_as_half_of_the_least_of_its_feature():
+    X = np.array([[0.0, 1, 3], [2, 1, 1]])
+    shares = Preprocessing(prepare="clr").fit(X)
+    expected = np.log([[1, 1, 3], [2, 1, 1]]) - np.log([[3], [2]]) / 3
+    np.testing.assert_allclose(shares.transform(X), expected)
+    np.testing.assert_allclose(shares.inverse_transform(expected).sum(axis=1), 4)
 
 
 def digits() -> np.ndarray:

@@ -53,7 +53,6 @@ SECRET = "Zyxwvut"
 
 @pytest.fixture
 def app(start):
-    """Open the app with a table whose ids hold a word that is nowhere else."""
     rng = np.random.default_rng(7)
     frame = pd.DataFrame(rng.random((40, 3)), [f"{SECRET}{i}" for i in range(40)], list("abc"))
     content = frame.to_csv(index_label="name", float_format="%.4f").encode()
@@ -61,7 +60,6 @@ def app(start):
 
 
 def holding(word: str) -> list[Path]:
-    """Return the files of the home, hidden ones too, in which a word is."""
     wide = np.array(word).tobytes()
     texts = ((path, path.read_bytes()) for path in home().rglob("*") if path.is_file())
     return [file for file, text in texts if word.encode() in text or wide in text]
@@ -219,7 +217,6 @@ def page(start):
 
 @pytest.fixture
 def saved(monkeypatch) -> list:
-    """Return a list that grows by what the buttons of the page would save."""
     found = []
     monkeypatch.setattr(new_rows, "table_buttons", lambda *given, **_: found.append(given[:2]))
     return found

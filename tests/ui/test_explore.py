@@ -261,7 +261,6 @@ def opened(start, X: np.ndarray):
 
 
 def press_for(app, key: str, first: int, of: int):
-    """Select the first rows, and press what the drawer offers for them."""
     select(app, np.arange(first), of)
     app.query_params["tab"] = "selection"
     return healthy(app.run()).button(key=key).click().run()
@@ -345,7 +344,6 @@ def choose(app, model: str):
 
 
 def fit(app):
-    """Fit what the page has on screen, as its worker would, and keep the run."""
     config = app.session_state["config"]
     result = fit_once(services.dataset(config.dataset), config)
     return RunStore(home()).save(config, result)
@@ -468,7 +466,6 @@ def test_settings_that_exclude_one_another_give_way_to_the_one_chosen_last(wine)
 
 
 def read(bits, n_rows: int) -> np.ndarray:
-    """Read what a browser sends."""
     told = fitted(SelectionMessage, {"mount": "a1-b2", "number": 1, "bits": bits})
     return canvas.read_selection(told.bits, n_rows)
 
@@ -685,7 +682,6 @@ def names() -> list[str]:
 
 @pytest.fixture
 def zeros(start):
-    """Open Groups with the digits 0 selected."""
     mask = load("digits").labels["digit"] == "0"
     return healthy(select(start(GROUPS), mask, len(mask)))
 
