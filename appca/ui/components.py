@@ -37,7 +37,6 @@ MOST_BANDS = 200
 
 
 def _event_bands(dataset: Dataset) -> tuple[str, str]:
-    """Return a recording's events as HTML over a time course, and their legend; empty if none."""
     events = events_of(dataset)
     if dataset.axis is None or not events:
         return "", ""

@@ -63,7 +63,7 @@ def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
 PARAMETER = "row"
 WANTED = "point_wanted"
 LONGEST = 200
-LONGEST_NUMBER = 16
+LONGEST_NUMBER, MOST_LABELS = 16, 3
 
 
 def chosen(dataset: Dataset) -> int:
@@ -203,9 +203,10 @@ def equation(fitted: FittedRun, pieces: described.RowParts) -> str:
 
 
 def _heading(dataset: Dataset, shown: fits.Shown, row: int, y: np.ndarray) -> str:
-    fitted, classes, name = shown.fitted, dataset.class_column, str(dataset.ids[row])
+    fitted, name = shown.fitted, str(dataset.ids[row])
     used = tuple(np.flatnonzero(fitted.active[row]).tolist())
-    label = f"{next(iter(dataset.labels))} {classes[0][classes[1][row]]}, " if classes else ""
+    some = list(dataset.labels.items())[:MOST_LABELS]
+    label = "".join(f"{shortened(of)} {shortened(values[row])}, " for of, values in some)
     called = name if name.casefold().startswith("row") else f"Row {name}"
     lines = tag("div", words(called), "ca-name")
     lines += tag("div", words(f"{label}in {f'panel {title(used)}' if used else 'no panel'}"))
@@ -332,7 +333,7 @@ def table_of(
 
     columns: dict[str, object] = {"id": dataset.ids[rows]} | images
     columns["fits"] = np.where(verdict.fits[rows], "yes", "no")
-    for name, values in list(dataset.labels.items())[:1]:
+    for name, values in list(dataset.labels.items())[:MOST_LABELS]:
         columns[name if name not in columns else f"{name} (label)"] = values[rows]
     columns["T² / limit"], columns["Q / limit"] = verdict.ratios[rows].round(2).T
     columns["subspace"] = [title(tuple(np.flatnonzero(fitted.active[row]))) for row in rows]
