@@ -8,7 +8,6 @@ import {
   drawnOf,
   drawPoints,
   drawsOf,
-  groundOf,
   imageSize,
   Layer,
   pointsIn,
@@ -34,7 +33,7 @@ const IMAGES_EVERY = 130; // ms between choices of images while moving
 
 /** @param {Stage} stage @param {Look} look @param {WebGLFramebuffer | null} target */
 function drawFrame(stage, look, target) {
-  const { gpu, theme, rows, views, tour, morph } = stage;
+  const { gpu, theme, rows, views, tour, morph, layer, stats } = stage;
   const { gl } = gpu;
   gpu.update(rows, stage.colouring, stage.dark);
   stage.placed = views.flatMap(placeView);
@@ -49,17 +48,22 @@ function drawFrame(stage, look, target) {
   gl.clear(gl.COLOR_BUFFER_BIT);
   gl.flush(); // the GPU draws the points while the rest is prepared
   gl.enable(gl.SCISSOR_TEST);
-  for (const view of views) {
+  const sides = views.map(({ cam, shift, focus, focusShown }) => [cam.k, shift, focus, focusShown]);
+  const alike = heavy && target && !tour ? `${heavy}${layer.key} ${sides}` : ''; // key of pictures that only move
+  for (const [i, view] of views.entries()) {
     const here = stage.placed.filter((spot) => spot.view === view);
-    const grounds = here.map((spot) => groundOf(stage, spot));
-    drawGrounds(gpu, grounds, theme, look, view.rect);
     const shown = here.filter((spot) => !tour?.hides(spot));
+    const copied = layer.carry(alike, look, view, i);
+    if (copied)
+      stage.quick = stats.last = 0; // so fast a frame says nothing about others
+    else drawGrounds(stage, here, look, view.rect);
     if (morph?.view === view) morph.draw(stage, look);
-    else if (heavy) drawHeavy(stage, view, shown, look, heavy);
+    else if (heavy) drawHeavy(stage, view, shown, look, heavy, copied);
     else direct(stage, shown, look, Infinity);
   }
-  const { key } = stage.layer;
-  stage.stats.whole = !heavy || (key.startsWith(heavy) && !key.startsWith(heavy + PART));
+  if (!stage.moving) layer.keep(alike, views);
+  const { key } = layer;
+  stats.whole = !heavy || (key.startsWith(heavy) && !key.startsWith(heavy + PART));
   drawAllImages(stage, look);
   gl.disable(gl.SCISSOR_TEST);
   tour?.draw(stage, look);
@@ -109,18 +113,18 @@ function prepareLayer(stage, look) {
   return content;
 }
 
-/** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} content */
-function drawHeavy(stage, view, placed, look, content) {
+/** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} content @param {Rect | null} copied where the view was copied to */
+function drawHeavy(stage, view, placed, look, content, copied) {
   const { layer, gpu, budget } = stage;
   const { rect, cam, opened, shift } = view;
   const from = layer.cameras[stage.views.indexOf(view)];
   const scale = from ? cam.k / from.k : 0;
   const few = pointsIn(stage.placed) * stage.dpr <= FEW;
   const fits = few ? scale === 1 : scale >= 0.35 && scale <= 3;
-  if (!layer.key.startsWith(content) || shift < 1 || !fits)
+  if (!copied && (!layer.key.startsWith(content) || shift < 1 || !fits))
     return direct(stage, placed, look, few ? Infinity : budget);
-  const to = opened ? rect : carried(from, cam, rect);
-  layer.show(placed, look, to, rect);
+  const to = copied ?? (opened ? rect : carried(from, cam, rect));
+  if (!copied) layer.show(placed, look, to, rect);
   const [right, bottom] = [to.x + to.w, to.y + to.h];
   const edges = [
     box(rect.x, rect.y, to.x - rect.x, rect.h),
@@ -129,8 +133,9 @@ function drawHeavy(stage, view, placed, look, content) {
     box(to.x, bottom, to.w, rect.y + rect.h - bottom),
   ].filter(({ w, h }) => w > 1 && h > 1);
   for (const edge of edges) {
-    scissor(gpu.gl, look, edge);
     const near = placed.filter(({ card }) => touches(card, edge));
+    if (copied) drawGrounds(stage, near, look, edge);
+    scissor(gpu.gl, look, edge);
     direct(stage, near, look, budget / edges.length);
   }
   scissor(gpu.gl, look, rect);

@@ -1,6 +1,6 @@
 /** Points of many panels in one draw call, backgrounds, images, and the layer that caches the drawing. */
 
-import { box, clamp, holds, pointToPage, scaleOf } from '../layout/geometry.js';
+import { box, carried, clamp, holds, pointToPage, scaleOf } from '../layout/geometry.js';
 import { element, paint } from '../parts/dom.js';
 import { HIDDEN } from '../scene/rows.js';
 import { rgb } from '../theme.js';
@@ -35,11 +35,14 @@ export function drawPoints(gpu, look, draw) {
   gl.bindVertexArray(null);
 }
 
+/** Return left, bottom, width and height in pixels of the screen. @param {Look} look @param {Rect} rect */
+const pixels = ({ dpr, height }, { x, y, w, h }) =>
+  /** @type {[number, number, number, number]} */ (
+    [x, height - y - h, Math.max(0, w), Math.max(0, h)].map((px) => Math.round(px * dpr))
+  );
+
 /** Restrict drawing to a part of the page. @param {WebGL2RenderingContext} gl @param {Look} look @param {Rect} rect */
-export function scissor(gl, { dpr, height }, { x, y, w, h }) {
-  const [left, bottom, wide, high] = [x, height - y - h, w, h].map((px) => Math.round(px * dpr));
-  gl.scissor(left, bottom, Math.max(0, wide), Math.max(0, high));
-}
+export const scissor = (gl, look, rect) => gl.scissor(...pixels(look, rect));
 
 /** Draw grey points first, then highlighted ones. @param {Look} look */
 const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [0]);
@@ -79,7 +82,7 @@ export function drawsOf(gpu, look, placed, budget) {
 /** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart: boolean}} Ground background of a panel; `apart`: no other card covers it */
 
 /** Return the background of a panel. @param {Stage} stage @param {Placed} spot @returns {Ground} */
-export function groundOf({ tour }, spot) {
+function groundOf({ tour }, spot) {
   const { view, panel, part, card, plot, strength } = spot;
   const bare = part.layout.kind === 'map' || panel.other;
   const zero = pointToPage(tour?.hides(spot) ? tour.shown(spot) : spot, 0, 0);
@@ -87,9 +90,11 @@ export function groundOf({ tour }, spot) {
   return { card, plot, zero: bare ? [-9, -9] : zero, focus, strength, apart: view.shift >= 1 };
 }
 
-/** Shade edges and axes; fill the area between them by clearing, which is fastest. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
-export function drawGrounds(gpu, grounds, theme, look, view) {
+/** Shade edges and axes; fill the area between them by clearing, which is fastest. @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {Rect} view */
+export function drawGrounds(stage, placed, look, view) {
+  const { gpu, theme } = stage;
   const { gl, grounds: program } = gpu;
+  const grounds = placed.map((spot) => groundOf(stage, spot));
   const { width, height, dpr } = look;
   const flat = (/** @type {(ground: Ground) => number[]} */ pick) =>
     Float32Array.from(grounds.flatMap(pick));
@@ -133,6 +138,8 @@ export class Layer {
     this.gpu = gpu;
     /** @type {(import('./gpu.js').Sheet | null)[]} sheet on screen, sheet in progress */
     this.sheets = [null, null];
+    /** @type {(import('./gpu.js').Sheet & {key: string, cameras: Camera[]}) | null} a frame without images */
+    this.kept = null;
     this.key = ''; // key of the current picture
     this.building = '';
     /** @type {Draw[]} */ this.queue = [];
@@ -221,6 +228,29 @@ export class Layer {
     this.sheets.reverse();
     [this.key, this.building, this.cameras] = [this.building, '', this.next];
     return true;
+  }
+
+  /** Keep a frame drawn beside the canvas. @param {string} key @param {View[]} views */
+  keep(key, views) {
+    const { gpu, kept } = this;
+    if (!key || key === kept?.key || !gpu.sheet) return;
+    const made = sheetOf(gpu.gl, kept);
+    gpu.copy(gpu.sheet, made, 0, 0, [0, 0, made.width, made.height]);
+    this.kept = { ...made, key, cameras: views.map(({ cam }) => ({ ...cam })) };
+  }
+
+  /** Copy a view of the kept frame to where it is now; return that place, or null if nothing is left of it. @param {string} key @param {Look} look @param {View} view @param {number} at index of the view @returns {Rect | null} */
+  carry(key, look, { rect, cam, opened }, at) {
+    const { gpu, kept } = this;
+    if (!key || key !== kept?.key || !gpu.sheet) return null;
+    const to = opened ? rect : carried(kept.cameras[at], cam, rect);
+    const [x, y, w, h] = pixels(look, rect);
+    const [left, bottom] = pixels(look, to);
+    const [dx, dy] = [left - x, bottom - y];
+    const [wide, high] = [w - Math.abs(dx), h - Math.abs(dy)];
+    if (wide <= 0 || high <= 0) return null;
+    gpu.copy(kept, gpu.sheet, dx, dy, [x - Math.min(0, dx), y - Math.min(0, dy), wide, high]);
+    return to;
   }
 
   /** Draw the panels' parts of the picture from one rectangle of the page into another. @param {Placed[]} placed @param {Look} look @param {Rect} to @param {Rect} from @param {number} strength */
