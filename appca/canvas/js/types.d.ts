@@ -9,8 +9,7 @@ type Kind = 'triangle' | 'grid' | 'strips' | 'map';
 // Input from a host
 
 interface Component {
-  number: number; // shown to users, counted from 1
-  name?: string; // given by the user
+  number: number; name?: string; // shown to users, counted from 1; given by the user
   columns?: [string, number][]; // columns of a table with the largest weights, from -1 to 1
   spread?: number; // standard deviation of a row's score, given its components
 }
@@ -131,8 +130,7 @@ interface Callbacks {
 
 interface Panel {
   index: number; name: string; components: number[]; axes: number[]; start: number; count: number;
-  cell?: [number, number]; size: number;
-  other?: boolean; // contains the rows of all gathered subspaces
+  cell?: [number, number]; size: number; other?: boolean; // contains the rows of all gathered subspaces
   levels: number[]; range: Bounds;
   extent: Bounds; // range of all points, in units of the scores' buffer
 }
@@ -156,8 +154,7 @@ interface Placed {
   view: View; part: Part; panel: Panel; card: Rect;
   plot: Rect; // rectangle of the points, inside the card
   range: Bounds; // scores at the edges of the plot
-  strength: number; // opacity, 0 to 1
-  open: boolean;
+  open: boolean; strength: number; // opacity, 0 to 1
 }
 
 /** Settings for drawing all points. */

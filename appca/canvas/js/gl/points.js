@@ -257,6 +257,9 @@ export class Layer {
     if (!this.sheets[0]) return;
     const cards = placed.flatMap(({ card: { x, y, w, h } }) => [x, y, w, h]);
     bind(gl, 0, gl.TEXTURE_2D, this.sheets[0].texture);
+    const filter = to.w === from.w ? gl.NEAREST : gl.LINEAR; // an unscaled copy needs no interpolation
+    for (const when of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER])
+      gl.texParameteri(gl.TEXTURE_2D, when, filter);
     const [kx, ky] = [from.w / to.w, from.h / to.h];
     const scale = [kx / gl.drawingBufferWidth, ky / gl.drawingBufferHeight];
     const shift = [(from.x - to.x * kx) / width, 1 - ky + (to.y * ky - from.y) / height];
