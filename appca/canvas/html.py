@@ -27,7 +27,7 @@ from appca.words import OTHER, InputError, storing
 JS = Path(__file__).parent / "js"
 PACKAGE = Path(__file__).parents[1]
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
-FROM = re.compile(r"^import \{([^}]*)\} from '(\.[^']*)';\n", re.MULTILINE)
+FROM = re.compile(r"^import (\{[^}]*\}|\* as \w+) from '(\.[^']*)';\n", re.MULTILINE)
 EXPORTED = re.compile(r"^export (?:async )?(?:function\*?|class|const) (\w+)", re.MULTILINE)
 
 
@@ -47,8 +47,8 @@ def _close(file: Path, texts: dict[Path, str], *, is_entry: bool = False) -> str
 
     def imported(statement: re.Match[str]) -> str:
         other = _close((file.parent / statement[2]).resolve(), texts)
-        names = re.sub(r"\s+as\s+", ": ", statement[1].strip())
-        return f"const {{ {names} }} = {other};\n"
+        names = re.sub(r"(\w)\s+as\s+", r"\1: ", statement[1]).removeprefix("* as ")
+        return f"const {names} = {other};\n"
 
     body, exports = FROM.sub(imported, text), ", ".join(EXPORTED.findall(text))
     if not is_entry:

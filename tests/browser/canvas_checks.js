@@ -1,6 +1,6 @@
 /** What the browser tests ask of the canvas on the page; the page has `canvas`, `load`, `mount` and `told`. */
 
-import { toPage } from '/appca/canvas/js/layout/geometry.js';
+import { pointToPage, toPage } from '/appca/canvas/js/layout/geometry.js';
 
 /** Back to all panels with nothing selected or held, and no page around. */
 export async function start() {
@@ -29,9 +29,7 @@ export function coloursDrawn() {
   const { plot } = stage.placed[0];
   const bytes = new Uint8Array(4 * 80 * 80);
   gl.readPixels(plot.x, stage.height - plot.y - 80, 80, 80, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
-  const seen = new Set();
-  for (let i = 0; i < bytes.length; i += 4) seen.add(bytes.slice(i, i + 3).join());
-  return seen.size;
+  return new Set(new Uint32Array(bytes.buffer)).size;
 }
 
 /** Pixels of the layer over the points on which something is drawn. */
@@ -42,20 +40,34 @@ export function ink() {
   return data.reduce((sum, value, i) => sum + (i % 4 === 3 && value > 0 ? 1 : 0), 0);
 }
 
-export function loseContext() {
-  const { stage } = canvas;
-  const lose = stage.gpu.gl.getExtension('WEBGL_lose_context');
-  return new Promise((done) => {
-    stage.canvas.addEventListener('webglcontextrestored', () => setTimeout(done, 0), {
-      once: true,
+export async function loseContext() {
+  const lose = canvas.stage.gpu.gl.getExtension('WEBGL_lose_context');
+  for (const [act, kind] of Object.entries({ loseContext: 'lost', restoreContext: 'restored' }))
+    await new Promise((done) => {
+      const told = () => setTimeout(done, 0);
+      canvas.stage.canvas.addEventListener(`webglcontext${kind}`, told, { once: true });
+      lose[act]();
     });
-    stage.canvas.addEventListener(
-      'webglcontextlost',
-      () => setTimeout(() => lose.restoreContext(), 0),
-      { once: true },
-    );
-    lose.loseContext();
-  });
+}
+
+/** Where a kept frame is copied to after a move by (7, 9) px, and whether it looks the same there. */
+export function copied() {
+  const { stage } = canvas;
+  const { gpu, layer, views } = stage;
+  const [view, { gl }] = [views[0], gpu];
+  const patch = (x, y) => {
+    const bytes = new Uint8Array(4 * 400 * 300);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, gpu.sheet.target);
+    gl.readPixels(x, y, 400, 300, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+    return bytes.join();
+  };
+  stage.draw(false, true);
+  const before = patch(300, 200);
+  layer.keep('a', stage.views);
+  view.cam = { ...view.cam, x: view.cam.x - 7 / view.cam.k, y: view.cam.y - 9 / view.cam.k };
+  const { x, y } = layer.carry('a', stage, view, 0);
+  const [moved, no] = [patch(307, 191), layer.carry('b', stage, view, 0)];
+  return [Math.round(x), Math.round(y), moved === before, no];
 }
 
 /** Open a panel at once; where its first point stands. */
@@ -65,12 +77,8 @@ export function openedPoint(panel) {
   stage.tweens.tick(performance.now() + 999);
   stage.settle();
   const spot = stage.placed.find(({ open }) => open);
-  const { plot, range } = spot;
-  const { start } = spot.panel;
   const { xy } = stage.views[0].layout;
-  const share = (axis) =>
-    (xy[2 * start + axis] - range[2 * axis]) / (range[2 * axis + 1] - range[2 * axis]);
-  return [plot.x + share(0) * plot.w, plot.y + plot.h - share(1) * plot.h];
+  return pointToPage(spot, xy[2 * spot.panel.start], xy[2 * spot.panel.start + 1]);
 }
 
 /** Keep what is written from now on, and what is written in a dashed frame. */
@@ -106,19 +114,14 @@ export function overlappingWords() {
   stage.draw();
   delete context.fillText;
   const over = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
-  return words.flatMap((a, i) =>
-    words
-      .slice(i + 1)
-      .filter((b) => over(a, b))
-      .map((b) => `${a.text} / ${b.text}`),
-  );
+  const under = (a, i) => words.slice(i + 1).filter((b) => over(a, b));
+  return words.flatMap((a, i) => under(a, i).map((b) => `${a.text} / ${b.text}`));
 }
 
 /** Mount and destroy more often than a browser keeps contexts. */
 export async function mountOften(name) {
-  const host = document.createElement('div');
+  const host = document.body.appendChild(document.createElement('div'));
   host.style.cssText = 'width:400px;height:300px';
-  document.body.append(host);
   for (let i = 0; i < 18; i += 1) {
     const one = mount(host, await load(name));
     if (i > 15) await one.ready;

@@ -307,13 +307,8 @@ def test_a_new_scene_a_second_view_and_a_lost_context_keep_the_selection(page):
 def test_a_panel_keeps_its_count_beside_names_of_components(page):
     page.evaluate("checks.listen(); load('six').then(canvas.update)")
     settle(page)
-    page.evaluate(
-        """load('two').then((scene) => {
-          scene.meta.components.forEach((component) => { component.name = 'Wa'; });
-          written.all.length = 0;
-          return canvas.update(scene);
-        })"""
-    )
+    named = "scene.meta.components.forEach((one) => { one.name = 'Wa'; }); written.all.length = 0;"
+    page.evaluate(f"load('two').then((scene) => {{ {named} return canvas.update(scene); }})")
     settle(page)
     panels = page.evaluate("canvas.stage.views[0].layout.panels.map(({ count }) => `${count}`)")
     texts = {*page.evaluate("written.all")}
@@ -523,8 +518,11 @@ def test_two_fingers_zoom_and_pixels_are_those_of_the_screen(page):
     page.wait_for_function("(before) => canvas.stage.views[0].cam.k > 1.5 * before", arg=before)
     for dpr in (3, 1):
         options(page, dpr=dpr)
-        wide = page.evaluate("[canvas.stage.canvas.width, canvas.stage.root.clientWidth]")
-        assert wide[0] == dpr * wide[1]
+        assert page.evaluate("canvas.stage.canvas.width / canvas.stage.root.clientWidth") == dpr
+
+
+def test_a_frame_that_has_only_moved_is_copied(page):
+    assert page.evaluate("checks.copied()") == [7, 9, True, None]
 
 
 def test_destroy_leaves_nothing(page):

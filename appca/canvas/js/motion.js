@@ -124,9 +124,8 @@ export class Morph {
 
   /** @param {Stage} stage @param {Look} look */
   draw(stage, look) {
-    const { array } = this.made;
     const counts = [this.rows.length];
-    drawPoints(stage.gpu, look, { array, base: 0, mode: 1, t: this.t, firsts: [0], counts });
+    drawPoints(stage.gpu, look, { ...this.made, base: 0, mode: 1, t: this.t, firsts: [0], counts });
   }
 }
 

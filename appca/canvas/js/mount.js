@@ -210,7 +210,7 @@ export function mount(element, input, callbacks = {}) {
       for (const slot of stage.sheets?.slots ?? []) slot.sheet = -1; // moving points have no fixed place
       cancelAnimationFrame(stage.request);
       sizes.disconnect();
-      if (keep) stage.gpu.clear([stage.sheets, ...stage.layer.sheets]);
+      if (keep) stage.gpu.clear([stage.sheets, stage.layer.kept, ...stage.layer.sheets]);
       else stage.gpu.gl.getExtension('WEBGL_lose_context')?.loseContext();
       element.replaceChildren();
       element.classList.remove('appca-explorer');

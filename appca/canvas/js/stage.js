@@ -1,172 +1,15 @@
-/** The parts of the picture, a frame, and the loop: draw a frame after each change, and defer work until nothing moves. */
+/** The parts of the picture, and the loop: draw a frame after each change, and defer work until nothing moves. */
 
 import { Gpu } from './gl/gpu.js';
-import {
-  chooseImages,
-  drawGrounds,
-  drawImages,
-  drawnOf,
-  drawPoints,
-  drawsOf,
-  groundOf,
-  imageSize,
-  Layer,
-  pointsIn,
-  scissor,
-  Sheets,
-} from './gl/points.js';
-import { box, carried, clamp, holds, placeView, tableOf, touches } from './layout/geometry.js';
+import { drawFrame, Layer, Sheets } from './gl/points.js';
+import { clamp, holds, placeView } from './layout/geometry.js';
 import { share } from './layout/view.js';
 import { Tweens } from './motion.js';
 import { element } from './parts/dom.js';
 import { Rows } from './scene/rows.js';
 import { Scene } from './scene/scene.js';
 import { Pictures } from './text/headers.js';
-import { rgb, THEMES } from './theme.js';
-
-const DIRECT = 20000; // maximum number of points redrawn in every frame; with more, the cached layer is moved
-const FEW = 60000; // the same limit if the layer would be scaled
-const ONCE = 100000; // maximum number of a layer's points drawn at once
-const SAMPLE = 0.03; // points per pixel drawn at once after a change of colours or selection; the others follow
-const PART = 'sample ';
-const SCALED = 4; // maximum magnification of an image's pixels
-const IMAGES_EVERY = 130; // ms between choices of images while moving
-
-/** @param {Stage} stage @param {Look} look @param {WebGLFramebuffer | null} target */
-function drawFrame(stage, look, target) {
-  const { gpu, theme, rows, views, tour, morph } = stage;
-  const { gl } = gpu;
-  gpu.update(rows, stage.colouring, stage.dark);
-  stage.placed = views.flatMap(placeView);
-  const table = tableOf(stage.placed, stage.panels, drawnOf);
-  tour?.place(stage, table);
-  gpu.setTable(table);
-  gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
-  const heavy = prepareLayer(stage, look);
-  gl.bindFramebuffer(gl.FRAMEBUFFER, target);
-  gl.disable(gl.SCISSOR_TEST);
-  gl.clearColor(...rgb(theme.ground), 1);
-  gl.clear(gl.COLOR_BUFFER_BIT);
-  gl.flush(); // the GPU draws the points while the rest is prepared
-  gl.enable(gl.SCISSOR_TEST);
-  for (const view of views) {
-    const here = stage.placed.filter((spot) => spot.view === view);
-    const grounds = here.map((spot) => groundOf(stage, spot));
-    drawGrounds(gpu, grounds, theme, look, view.rect);
-    const shown = here.filter((spot) => !tour?.hides(spot));
-    if (morph?.view === view) morph.draw(stage, look);
-    else if (heavy) drawHeavy(stage, view, shown, look, heavy);
-    else direct(stage, shown, look, Infinity);
-  }
-  const { key } = stage.layer;
-  stage.stats.whole = !heavy || (key.startsWith(heavy) && !key.startsWith(heavy + PART));
-  drawAllImages(stage, look);
-  gl.disable(gl.SCISSOR_TEST);
-  tour?.draw(stage, look);
-  gl.flush(); // the GPU draws while the text is written
-}
-
-/** @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {number} budget */
-function direct({ gpu }, placed, look, budget) {
-  for (const draw of drawsOf(gpu, look, placed, budget)) drawPoints(gpu, look, draw);
-}
-
-/** Whether points come from the layer, which is updated while nothing moves; also sets its key. @param {Stage} stage @param {Look} look */
-function prepareLayer(stage, look) {
-  const { gpu, layer, placed, rows, views, tour } = stage;
-  const total = pointsIn(placed);
-  if (total * look.dpr <= DIRECT || stage.morph) {
-    layer.building = ''; // its panels are no longer shown
-    return '';
-  }
-  const places = views.map(({ layout, rect, opened }) =>
-    [layout.name, layout.revision, rect.x, opened?.panel, opened?.range].join(' '),
-  );
-  const shape = `${[look.width, look.height, look.dpr, ...places].join(' ')}|`;
-  const cams = `|${views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`)}`;
-  const states = [rows.codesChanged, rows.flagsChanged, stage.only, stage.dark, Boolean(tour)];
-  const filter = JSON.stringify(stage.options.filter ?? '');
-  const content = `${shape}${[...states, stage.colouringName, filter].join(' ')}|`;
-  const key = content + cams;
-  const steady = !stage.moving && views.every((view) => view.shift >= 1);
-  const still = steady && !stage.waiting;
-  const shown = placed.filter((spot) => !tour?.hides(spot));
-  const from = views.map(({ cam }) => ({ ...cam }));
-  if (steady && !layer.key.startsWith(content)) {
-    const area = shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
-    const most = total * look.dpr <= ONCE ? Infinity : SAMPLE * area; // a random sample at once
-    const part = most < total;
-    const same = part && layer.key.startsWith(shape) && layer.key.endsWith(cams);
-    const draws = drawsOf(gpu, look, shown, most);
-    layer.quick(part ? content + PART + cams : key, draws, look, from, same ? shown : []);
-  }
-  if (still && layer.key !== key && layer.building !== key) {
-    layer.begin(key, drawsOf(gpu, look, shown, Infinity), from);
-    layer.step(look); // at once, which saves a frame
-  }
-  if (!still) layer.building = '';
-  stage.building = layer.building ? () => layer.step(look) : null;
-  return content;
-}
-
-/** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} content */
-function drawHeavy(stage, view, placed, look, content) {
-  const { layer, gpu, budget } = stage;
-  const { rect, cam, opened, shift } = view;
-  const from = layer.cameras[stage.views.indexOf(view)];
-  const scale = from ? cam.k / from.k : 0;
-  const few = pointsIn(stage.placed) * stage.dpr <= FEW;
-  const fits = few ? scale === 1 : scale >= 0.35 && scale <= 3;
-  if (!layer.key.startsWith(content) || shift < 1 || !fits)
-    return direct(stage, placed, look, few ? Infinity : budget);
-  const to = opened ? rect : carried(from, cam, rect);
-  layer.show(placed, look, to, rect);
-  const [right, bottom] = [to.x + to.w, to.y + to.h];
-  const edges = [
-    box(rect.x, rect.y, to.x - rect.x, rect.h),
-    box(right, rect.y, rect.x + rect.w - right, rect.h),
-    box(to.x, rect.y, to.w, to.y - rect.y),
-    box(to.x, bottom, to.w, rect.y + rect.h - bottom),
-  ].filter(({ w, h }) => w > 1 && h > 1);
-  for (const edge of edges) {
-    scissor(gpu.gl, look, edge);
-    const near = placed.filter(({ card }) => touches(card, edge));
-    direct(stage, near, look, budget / edges.length);
-  }
-  scissor(gpu.gl, look, rect);
-}
-
-/** @param {Stage} stage @param {Look} look */
-function drawAllImages(stage, look) {
-  const { sheets, scene, gpu, theme, stats, held, near } = stage;
-  stats.images = 0;
-  if (!sheets || stage.morph) return;
-  const now = performance.now();
-  if (stage.frame === '' || (stage.moving && now - Number(stage.frame) > IMAGES_EVERY)) {
-    stage.frame = String(now);
-    const [h, w] = sheets.meta.tile;
-    const largest = Math.min(340, stage.height * 0.6, SCALED * Math.max(h, w));
-    const seen = stage.placed.filter((spot) => !stage.tour?.hides(spot));
-    const groups = stage.views.flatMap((view) =>
-      [true, false].map((open) => seen.filter((spot) => spot.view === view && spot.open === open)),
-    );
-    stage.images = groups
-      .filter((group) => group.length)
-      .map((group) => {
-        const plots = group.filter(({ part }) => !part.inset).map(({ plot }) => plot);
-        const sides = plots.map((plot) => Math.min(plot.w, plot.h)).sort((a, b) => a - b);
-        const px = imageSize(sides[sides.length >> 1] ?? 300, largest);
-        return { px, rect: group[0].view.rect, wanted: chooseImages(stage, group, px) };
-      });
-    const large = held < 0 ? [] : [held, ...near];
-    const shown = stage.images.flatMap(({ wanted }) => wanted.map(({ tile }) => tile));
-    sheets.ask([...shown, ...large.map((row) => scene.tile[row])]);
-  }
-  for (const { wanted, px, rect } of stage.images) {
-    scissor(gpu.gl, look, rect);
-    stats.images += drawImages(gpu, sheets, wanted, look, px, theme.panel);
-  }
-}
+import { THEMES } from './theme.js';
 
 let mounted = 0; // number of canvases so far, so that elements have unique names
 const TIGHT = 600; // maximum width in px of the layout for phones
@@ -374,6 +217,7 @@ export class Stage {
     const start = performance.now();
     this.dirty = false;
     this.building = null;
+    this.placed = this.views.flatMap(placeView);
     const { width, height, dpr, only, theme } = this;
     const selecting = this.rows.selected > 1; // a single row is marked by a ring
     const look = { width, height, dpr, only, selecting, grey: theme.grey };

@@ -9,8 +9,7 @@ type Kind = 'triangle' | 'grid' | 'strips' | 'map';
 // Input from a host
 
 interface Component {
-  number: number; // shown to users, counted from 1
-  name?: string; // given by the user
+  number: number; name?: string; // shown to users, counted from 1; given by the user
   columns?: [string, number][]; // columns of a table with the largest weights, from -1 to 1
   spread?: number; // standard deviation of a row's score, given its components
 }
@@ -19,7 +18,7 @@ interface PanelMeta {
   components: number[]; // indices into `meta.components`, ascending
   axes: number[]; // components on x and y
   start: number; // index of its first listed row in `order.*`
-  listed: number; count: number; // count: rows, including those that are not listed
+  listed: number; count: number; // number of listed rows, and of all rows
   cell?: [number, number]; // column and row in a triangle
   size?: number; // side of its card in a grid
   levels: number[]; // level k: number of images that fit at a distance of spacing / 2 ** (k / 4) panel sides
@@ -34,10 +33,9 @@ interface LayoutMeta {
 
 interface Colouring {
   kind: 'category' | 'quantity' | 'plane'; // plane: a square of colours for two components
-  title?: string;
+  title?: string; table: string[];
   names: string[]; // class names; the code after the last means "missing"
   steps?: boolean; // whether the classes are steps of a scale, which do not label places
-  table: string[];
   shapes?: string[]; // shapes of the classes, if colours alone cannot distinguish them
   limits?: [number, number]; clipped?: boolean[]; // clipped: whether values are below and above
   axes?: number[]; // components of a plane
@@ -50,8 +48,7 @@ interface SheetMeta {
 
 interface Meta {
   format: 1; rows: number; components: Component[]; score_unit: number;
-  n_active: number | null; // null if rows differ
-  most_used?: number;
+  n_active: number | null; most_used?: number; // n_active is null if rows differ
   centred?: boolean; // false if scores are added to zero, not to the average
   layouts: Record<string, LayoutMeta>; colourings: Record<string, Colouring>; sheets?: SheetMeta;
   /** Pictures for the light theme, then for the dark theme. */
@@ -92,18 +89,16 @@ interface Options {
 interface Controls {
   sizes?: Sizes;
   colours: string[][]; // key, name and group of each colouring
-  colour: string;
+  colour: string; view: string;
   columns?: number; // number of columns if `colours` has only one of them
   views: string[][]; // key and title
-  view: string;
   beside?: boolean; // whether a second view is shown
   steps?: [boolean, boolean]; // whether undo and redo are possible
 }
 
 /** Sizes that a host can fit: any K and L, or those listed. */
 interface Sizes {
-  k: number; l: number | 'learned' | null;
-  most_k: number; ks?: number[]; ls?: number[];
+  k: number; l: number | 'learned' | null; most_k: number; ks?: number[]; ls?: number[];
   hint?: string; // explains K and L
 }
 
@@ -134,7 +129,7 @@ interface Callbacks {
 
 interface Panel {
   index: number; name: string; components: number[]; axes: number[]; start: number; count: number;
-  cell?: [number, number]; size: number; other?: boolean; // other: the rows of all gathered subspaces
+  cell?: [number, number]; size: number; other?: boolean; // contains the rows of all gathered subspaces
   levels: number[]; range: Bounds;
   extent: Bounds; // range of all points, in units of the scores' buffer
 }
@@ -158,8 +153,7 @@ interface Placed {
   view: View; part: Part; panel: Panel; card: Rect;
   plot: Rect; // rectangle of the points, inside the card
   range: Bounds; // scores at the edges of the plot
-  strength: number; // opacity, 0 to 1
-  open: boolean;
+  open: boolean; strength: number; // opacity, 0 to 1
 }
 
 /** Settings for drawing all points. */

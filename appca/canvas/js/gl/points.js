@@ -1,6 +1,6 @@
-/** Points of many panels in one draw call, backgrounds, images, and the layer that caches the drawing. */
+/** A frame: points of many panels in one draw call, backgrounds, images, and the layer that caches the drawing. */
 
-import { box, clamp, holds, pointToPage, scaleOf } from '../layout/geometry.js';
+import { box, carried, holds, pointToPage, scaleOf, tableOf, touches } from '../layout/geometry.js';
 import { element, paint } from '../parts/dom.js';
 import { HIDDEN } from '../scene/rows.js';
 import { rgb } from '../theme.js';
@@ -35,11 +35,14 @@ export function drawPoints(gpu, look, draw) {
   gl.bindVertexArray(null);
 }
 
+/** Return left, bottom, width and height in pixels of the screen. @param {Look} look @param {Rect} rect */
+const pixels = ({ dpr, height }, { x, y, w, h }) =>
+  /** @type {[number, number, number, number]} */ (
+    [x, height - y - h, Math.max(0, w), Math.max(0, h)].map((px) => Math.round(px * dpr))
+  );
+
 /** Restrict drawing to a part of the page. @param {WebGL2RenderingContext} gl @param {Look} look @param {Rect} rect */
-export function scissor(gl, { dpr, height }, { x, y, w, h }) {
-  const [left, bottom, wide, high] = [x, height - y - h, w, h].map((px) => Math.round(px * dpr));
-  gl.scissor(left, bottom, Math.max(0, wide), Math.max(0, high));
-}
+export const scissor = (gl, look, rect) => gl.scissor(...pixels(look, rect));
 
 /** Draw grey points first, then highlighted ones. @param {Look} look */
 const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [0]);
@@ -76,20 +79,19 @@ export function drawsOf(gpu, look, placed, budget) {
   );
 }
 
-/** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart: boolean}} Ground background of a panel; `apart`: no other card covers it */
+/** @typedef {{card: Rect, plot: Rect, zero: number[], focus: boolean, strength: number, apart: boolean}} Ground background of a panel; `apart`: no other card covers it */
 
-/** Return the background of a panel. @param {Stage} stage @param {Placed} spot @returns {Ground} */
-export function groundOf({ tour }, spot) {
-  const { view, panel, part, card, plot, strength } = spot;
-  const bare = part.layout.kind === 'map' || panel.other;
-  const zero = pointToPage(tour?.hides(spot) ? tour.shown(spot) : spot, 0, 0);
-  const focus = view.focus === panel.index && !part.inset && view.focusShown;
-  return { card, plot, zero: bare ? [-9, -9] : zero, focus, strength, apart: view.shift >= 1 };
-}
-
-/** Shade edges and axes; fill the area between them by clearing, which is fastest. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
-export function drawGrounds(gpu, grounds, theme, look, view) {
+/** Shade edges and axes; fill the area between them by clearing, which is fastest. @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {Rect} view */
+export function drawGrounds(stage, placed, look, view) {
+  const { gpu, theme, tour } = stage;
   const { gl, grounds: program } = gpu;
+  /** @type {Ground[]} */ const grounds = placed.map((spot) => {
+    const { view: own, panel, part, card, plot, strength } = spot;
+    const bare = part.layout.kind === 'map' || panel.other;
+    const zero = bare ? [-9, -9] : pointToPage(tour?.hides(spot) ? tour.shown(spot) : spot, 0, 0);
+    const focus = own.focus === panel.index && !part.inset && own.focusShown;
+    return { card, plot, zero, focus, strength, apart: own.shift >= 1 };
+  });
   const { width, height, dpr } = look;
   const flat = (/** @type {(ground: Ground) => number[]} */ pick) =>
     Float32Array.from(grounds.flatMap(pick));
@@ -133,6 +135,8 @@ export class Layer {
     this.gpu = gpu;
     /** @type {(import('./gpu.js').Sheet | null)[]} sheet on screen, sheet in progress */
     this.sheets = [null, null];
+    /** @type {(import('./gpu.js').Sheet & {key: string, cameras: Camera[]}) | null} a frame without images */
+    this.kept = null;
     this.key = ''; // key of the current picture
     this.building = '';
     /** @type {Draw[]} */ this.queue = [];
@@ -180,7 +184,8 @@ export class Layer {
     const now = performance.now();
     while (fences.length && gl.getSyncParameter(fences[0].sync, gl.SYNC_STATUS) === gl.SIGNALED) {
       const took = now - Math.max(this.through, fences[0].sent);
-      this.chunk = clamp(this.chunk * (took > 60 ? 0.7 : took < 28 ? 1.6 : 1), 40000, 600000);
+      const next = this.chunk * (took > 60 ? 0.7 : took < 28 ? 1.6 : 1);
+      this.chunk = Math.min(Math.max(next, 40000), 600000);
       this.through = now;
       fences.shift();
     }
@@ -223,6 +228,29 @@ export class Layer {
     return true;
   }
 
+  /** Keep a frame drawn beside the canvas. @param {string} key @param {View[]} views */
+  keep(key, views) {
+    const { gpu, kept } = this;
+    if (!key || key === kept?.key || !gpu.sheet) return;
+    const made = sheetOf(gpu.gl, kept);
+    gpu.copy(gpu.sheet, made, 0, 0, [0, 0, made.width, made.height]);
+    this.kept = { ...made, key, cameras: views.map(({ cam }) => ({ ...cam })) };
+  }
+
+  /** Copy a view of the kept frame to where it is now; return that place, or null if nothing is left of it. @param {string} key @param {Look} look @param {View} view @param {number} at index of the view @returns {Rect | null} */
+  carry(key, look, { rect, cam, opened }, at) {
+    const { gpu, kept } = this;
+    if (!key || key !== kept?.key || !gpu.sheet) return null;
+    const to = opened ? rect : carried(kept.cameras[at], cam, rect);
+    const [x, y, w, h] = pixels(look, rect);
+    const [left, bottom] = pixels(look, to);
+    const [dx, dy] = [left - x, bottom - y];
+    const [wide, high] = [w - Math.abs(dx), h - Math.abs(dy)];
+    if (wide <= 0 || high <= 0) return null;
+    gpu.copy(kept, gpu.sheet, dx, dy, [x - Math.min(0, dx), y - Math.min(0, dy), wide, high]);
+    return to;
+  }
+
   /** Draw the panels' parts of the picture from one rectangle of the page into another. @param {Placed[]} placed @param {Look} look @param {Rect} to @param {Rect} from @param {number} strength */
   show(placed, { width, height }, to, from, strength = 1) {
     const { gl, blit } = this.gpu;
@@ -230,8 +258,8 @@ export class Layer {
     const cards = placed.flatMap(({ card: { x, y, w, h } }) => [x, y, w, h]);
     bind(gl, 0, gl.TEXTURE_2D, this.sheets[0].texture);
     const filter = to.w === from.w ? gl.NEAREST : gl.LINEAR; // an unscaled copy needs no interpolation
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, filter);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, filter);
+    for (const when of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER])
+      gl.texParameteri(gl.TEXTURE_2D, when, filter);
     const [kx, ky] = [from.w / to.w, from.h / to.h];
     const scale = [kx / gl.drawingBufferWidth, ky / gl.drawingBufferHeight];
     const shift = [(from.x - to.x * kx) / width, 1 - ky + (to.y * ky - from.y) / height];
@@ -455,4 +483,152 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
     4: [Uint32Array.from(there, ({ tile }) => sheets.place(tile)), 1],
   });
   return there.length;
+}
+
+const DIRECT = 20000; // maximum number of points redrawn in every frame; with more, the cached layer is moved
+const FEW = 60000; // the same limit if the layer would be scaled
+const ONCE = 100000; // maximum number of a layer's points drawn at once
+const SAMPLE = 0.03; // points per pixel drawn at once after a change of colours or selection; the others follow
+const PART = 'sample ';
+const SCALED = 4; // maximum magnification of an image's pixels
+const IMAGES_EVERY = 130; // ms between choices of images while moving
+
+/** @param {Stage} stage @param {Look} look @param {WebGLFramebuffer | null} target */
+export function drawFrame(stage, look, target) {
+  const { gpu, theme, rows, views, tour, morph, layer, stats } = stage;
+  const { gl } = gpu;
+  gpu.update(rows, stage.colouring, stage.dark);
+  const table = tableOf(stage.placed, stage.panels, drawnOf);
+  tour?.place(stage, table);
+  gpu.setTable(table);
+  gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
+  const heavy = prepareLayer(stage, look);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, target);
+  gl.disable(gl.SCISSOR_TEST);
+  gl.clearColor(...rgb(theme.ground), 1);
+  gl.clear(gl.COLOR_BUFFER_BIT);
+  gl.flush(); // the GPU draws the points while the rest is prepared
+  gl.enable(gl.SCISSOR_TEST);
+  const sides = views.map(({ cam, shift, focus, focusShown }) => [cam.k, shift, focus, focusShown]);
+  const alike = heavy && target && !tour ? `${heavy}${layer.key} ${sides}` : ''; // key of pictures that only move
+  for (const [i, view] of views.entries()) {
+    const here = stage.placed.filter((spot) => spot.view === view);
+    const shown = here.filter((spot) => !tour?.hides(spot));
+    const copied = layer.carry(alike, look, view, i);
+    if (copied)
+      stage.quick = stats.last = 0; // so fast a frame says nothing about others
+    else drawGrounds(stage, here, look, view.rect);
+    if (morph?.view === view) morph.draw(stage, look);
+    else if (heavy) drawHeavy(stage, view, shown, look, heavy, copied);
+    else direct(stage, shown, look, Infinity);
+  }
+  if (!stage.moving) layer.keep(alike, views);
+  stats.whole = !heavy || (layer.key.startsWith(heavy) && !layer.key.startsWith(heavy + PART));
+  drawAllImages(stage, look);
+  gl.disable(gl.SCISSOR_TEST);
+  tour?.draw(stage, look);
+  gl.flush(); // the GPU draws while the text is written
+}
+
+/** @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {number} budget */
+function direct({ gpu }, placed, look, budget) {
+  for (const draw of drawsOf(gpu, look, placed, budget)) drawPoints(gpu, look, draw);
+}
+
+/** Whether points come from the layer, which is updated while nothing moves; also sets its key. @param {Stage} stage @param {Look} look */
+function prepareLayer(stage, look) {
+  const { gpu, layer, placed, rows, views, tour } = stage;
+  const total = pointsIn(placed);
+  if (total * look.dpr <= DIRECT || stage.morph) {
+    layer.building = ''; // its panels are no longer shown
+    return '';
+  }
+  const places = views.map(({ layout, rect, opened }) =>
+    [layout.name, layout.revision, rect.x, opened?.panel, opened?.range].join(' '),
+  );
+  const shape = `${[look.width, look.height, look.dpr, ...places].join(' ')}|`;
+  const cams = `|${views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`)}`;
+  const states = [rows.codesChanged, rows.flagsChanged, stage.only, stage.dark, Boolean(tour)];
+  const filter = JSON.stringify(stage.options.filter ?? '');
+  const content = `${shape}${[...states, stage.colouringName, filter].join(' ')}|`;
+  const key = content + cams;
+  const steady = !stage.moving && views.every((view) => view.shift >= 1);
+  const still = steady && !stage.waiting;
+  const shown = placed.filter((spot) => !tour?.hides(spot));
+  const from = views.map(({ cam }) => ({ ...cam }));
+  if (steady && !layer.key.startsWith(content)) {
+    const area = shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
+    const most = total * look.dpr <= ONCE ? Infinity : SAMPLE * area; // a random sample at once
+    const part = most < total;
+    const same = part && layer.key.startsWith(shape) && layer.key.endsWith(cams);
+    const draws = drawsOf(gpu, look, shown, most);
+    layer.quick(part ? content + PART + cams : key, draws, look, from, same ? shown : []);
+  }
+  if (still && layer.key !== key && layer.building !== key) {
+    layer.begin(key, drawsOf(gpu, look, shown, Infinity), from);
+    layer.step(look); // at once, which saves a frame
+  }
+  if (!still) layer.building = '';
+  stage.building = layer.building ? () => layer.step(look) : null;
+  return content;
+}
+
+/** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} content @param {Rect | null} copied where the view was copied to */
+function drawHeavy(stage, view, placed, look, content, copied) {
+  const { layer, gpu, budget } = stage;
+  const { rect, cam, opened, shift } = view;
+  const from = layer.cameras[stage.views.indexOf(view)];
+  const scale = from ? cam.k / from.k : 0;
+  const few = pointsIn(stage.placed) * stage.dpr <= FEW;
+  const fits = few ? scale === 1 : scale >= 0.35 && scale <= 3;
+  if (!copied && (!layer.key.startsWith(content) || shift < 1 || !fits))
+    return direct(stage, placed, look, few ? Infinity : budget);
+  const to = copied ?? (opened ? rect : carried(from, cam, rect));
+  if (!copied) layer.show(placed, look, to, rect);
+  const [right, bottom] = [to.x + to.w, to.y + to.h];
+  const edges = [
+    box(rect.x, rect.y, to.x - rect.x, rect.h),
+    box(right, rect.y, rect.x + rect.w - right, rect.h),
+    box(to.x, rect.y, to.w, to.y - rect.y),
+    box(to.x, bottom, to.w, rect.y + rect.h - bottom),
+  ].filter(({ w, h }) => w > 1 && h > 1);
+  for (const edge of edges) {
+    const near = placed.filter(({ card }) => touches(card, edge));
+    if (copied) drawGrounds(stage, near, look, edge);
+    scissor(gpu.gl, look, edge);
+    direct(stage, near, look, budget / edges.length);
+  }
+  scissor(gpu.gl, look, rect);
+}
+
+/** @param {Stage} stage @param {Look} look */
+function drawAllImages(stage, look) {
+  const { sheets, scene, gpu, theme, stats, held, near } = stage;
+  stats.images = 0;
+  if (!sheets || stage.morph) return;
+  const now = performance.now();
+  if (stage.frame === '' || (stage.moving && now - Number(stage.frame) > IMAGES_EVERY)) {
+    stage.frame = String(now);
+    const [h, w] = sheets.meta.tile;
+    const largest = Math.min(340, stage.height * 0.6, SCALED * Math.max(h, w));
+    const seen = stage.placed.filter((spot) => !stage.tour?.hides(spot));
+    const groups = stage.views.flatMap((view) =>
+      [true, false].map((open) => seen.filter((spot) => spot.view === view && spot.open === open)),
+    );
+    stage.images = groups
+      .filter((group) => group.length)
+      .map((group) => {
+        const plots = group.filter(({ part }) => !part.inset).map(({ plot }) => plot);
+        const sides = plots.map((plot) => Math.min(plot.w, plot.h)).sort((a, b) => a - b);
+        const px = imageSize(sides[sides.length >> 1] ?? 300, largest);
+        return { px, rect: group[0].view.rect, wanted: chooseImages(stage, group, px) };
+      });
+    const large = held < 0 ? [] : [held, ...near];
+    const shown = stage.images.flatMap(({ wanted }) => wanted.map(({ tile }) => tile));
+    sheets.ask([...shown, ...large.map((row) => scene.tile[row])]);
+  }
+  for (const { wanted, px, rect } of stage.images) {
+    scissor(gpu.gl, look, rect);
+    stats.images += drawImages(gpu, sheets, wanted, look, px, theme.panel);
+  }
 }

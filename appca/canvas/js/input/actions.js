@@ -1,16 +1,6 @@
 /** Actions on the picture: select, focus, open, turn, zoom, fly and filter. */
 
-import {
-  between,
-  box,
-  clamp,
-  fitting,
-  holds,
-  placeView,
-  pointToPage,
-  scaleOf,
-  toPage,
-} from '../layout/geometry.js';
+import * as geometry from '../layout/geometry.js';
 import { makeView, share } from '../layout/view.js';
 import { ease, Morph, placesOf, sine, Tour } from '../motion.js';
 import { setAxes } from '../scene/layouts.js';
@@ -55,8 +45,8 @@ export function markUnder(mask, placed, hits) {
 /** @param {Mask} mask @param {Placed} placed @param {Uint8Array} hits */
 function markIn({ x, y, w, h, mask }, { part, panel: { start, count }, plot, range }, hits) {
   const { xy, rows } = part.layout;
-  const inMask = box(plot.x * FINE - x, plot.y * FINE - y, plot.w * FINE, plot.h * FINE);
-  const { left, bottom, kx, ky } = scaleOf({ plot: inMask, range });
+  const inMask = geometry.box(plot.x * FINE - x, plot.y * FINE - y, plot.w * FINE, plot.h * FINE);
+  const { left, bottom, kx, ky } = geometry.scaleOf({ plot: inMask, range });
   const [x0, x1] = [Math.max(0, inMask.x), Math.min(w - 1, inMask.x + inMask.w)]; // nothing is drawn outside the plot
   const [y0, y1] = [Math.max(0, inMask.y), Math.min(h - 1, inMask.y + inMask.h)];
   if (x0 > x1 || y0 > y1) return;
@@ -112,12 +102,14 @@ function seenFrom(stage, view, panel, point) {
   const isMap = layout.kind === 'map';
   view.shift = 1;
   stage.tweens.running.delete('shift');
-  const cam = isMap ? { ...home, k: home.k * 8 } : fitting(parts[0].rects[panel.index], rect, 0.3);
+  const cam = isMap
+    ? { ...home, k: home.k * 8 }
+    : geometry.fitting(parts[0].rects[panel.index], rect, 0.3);
   view.cam = cam; // computes the row's place in that view
-  const spot = placeView(view).find((placed) => placed.panel === panel);
+  const spot = geometry.placeView(view).find((placed) => placed.panel === panel);
   view.cam = kept;
   if (!spot) return { cam };
-  const place = pointToPage(spot, layout.xy[2 * point], layout.xy[2 * point + 1]);
+  const place = geometry.pointToPage(spot, layout.xy[2 * point], layout.xy[2 * point + 1]);
   if (!isMap) return { cam, place };
   const [x, y] = [rect.x + rect.w / 2, rect.y + rect.h / 2];
   cam.x += (place[0] - x) / cam.k;
@@ -191,7 +183,7 @@ export class Actions {
     stage.tweens.running.delete('tour');
     stage.moved();
     if (t !== undefined) {
-      tour.t = clamp(t, 0, 1);
+      tour.t = geometry.clamp(t, 0, 1);
       return;
     }
     const step = (/** @type {number} */ share) => (tour.t = from + (1 - from) * sine(share));
@@ -261,7 +253,7 @@ export class Actions {
   /** Fly to a camera. @param {View} view @param {Camera} cam */
   flyTo(view, cam) {
     const from = { ...view.cam };
-    this.stage.tweens.start('fly', OPEN, (t) => (view.cam = between(from, cam, ease(t))));
+    this.stage.tweens.start('fly', OPEN, (t) => (view.cam = geometry.between(from, cam, ease(t))));
     this.stage.moved();
   }
 
@@ -441,6 +433,8 @@ function axisAt({ open, panel, card, plot }, x, y) {
 
 /** Return the component whose picture on the diagonal is at a place. @param {View} view @param {number} x @param {number} y */
 function componentAt({ opened, arrangement, cam, rect: view }, x, y) {
-  const at = arrangement.diagonal.find(({ rect }) => holds(toPage(cam, view, rect), x, y));
+  const at = arrangement.diagonal.find(({ rect }) =>
+    geometry.holds(geometry.toPage(cam, view, rect), x, y),
+  );
   return opened ? undefined : at?.component;
 }

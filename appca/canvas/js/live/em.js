@@ -77,10 +77,7 @@ function sweep({ values, n, d, factor, origin }, W, K, visit) {
 /** @param {Int32Array} places @param {Float64Array} present @param {number} count @param {Float64Array} W @param {Float64Array} p result */
 function project(places, present, count, W, p) {
   for (let k = 0; k < p.length; k += 4) {
-    let a = 0;
-    let b = 0;
-    let c = 0;
-    let e = 0;
+    let [a, b, c, e] = [0, 0, 0, 0];
     for (let t = 0; t < count; t += 1) {
       const at = places[t] + k;
       const x = present[t];
@@ -89,20 +86,14 @@ function project(places, present, count, W, p) {
       c += x * W[at + 2];
       e += x * W[at + 3];
     }
-    p[k] = a;
-    p[k + 1] = b;
-    p[k + 2] = c;
-    p[k + 3] = e;
+    [p[k], p[k + 1], p[k + 2], p[k + 3]] = [a, b, c, e];
   }
 }
 
 /** @param {Int32Array} places @param {Float64Array} present @param {number} count @param {Float64Array} s @param {Float64Array} A changed in place */
 function addTimes(places, present, count, s, A) {
   for (let k = 0; k < s.length; k += 4) {
-    const a = s[k];
-    const b = s[k + 1];
-    const c = s[k + 2];
-    const e = s[k + 3];
+    const [a, b, c, e] = [s[k], s[k + 1], s[k + 2], s[k + 3]];
     for (let t = 0; t < count; t += 1) {
       const at = places[t] + k;
       const x = present[t];
@@ -213,11 +204,8 @@ export function polar(A, K, previous) {
 }
 
 /** @param {number} n @param {number} k */
-export function logBinomial(n, k) {
-  let sum = 0;
-  for (let i = 1; i <= k; i += 1) sum += Math.log((n - k + i) / i);
-  return sum;
-}
+export const logBinomial = (n, k) =>
+  added(Float64Array.from({ length: k }, (_, i) => Math.log((n - k + i + 1) / (i + 1))));
 
 /** Sum over all subsets of L of K components: return log e_L(exp a) for the logits a of a row, and write each inclusion to r. @param {number} K @param {number} L @returns {(a: Float64Array, r: Float64Array) => number} */
 function subsetsOf(K, L) {

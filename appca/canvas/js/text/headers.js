@@ -84,8 +84,7 @@ function drawFoot({ context, meta, pictures, theme }, { card, panel, part }, pad
   const high = header(card.h);
   const side = pictures.sheet ? high - 2 : 0;
   const style = font(clamp(0.62 * high, 8, 12));
-  const y = card.y + card.h - high;
-  const look = { style, colour: theme.soft };
+  const [y, look] = [card.y + card.h - high, { style, colour: theme.soft }];
   for (const [i, names] of part.layout.axes?.entries() ?? []) {
     const name = names.find((text) => widthOf(context, text, style) < card.w / 2 - pad - 24);
     const x = card.x + pad + (i * card.w) / 2;
