@@ -33,8 +33,7 @@ interface LayoutMeta {
 
 interface Colouring {
   kind: 'category' | 'quantity' | 'plane'; // plane: a square of colours for two components
-  title?: string; table: string[];
-  names: string[]; // class names; the code after the last means "missing"
+  title?: string; table: string[]; names: string[]; // the code after the last name means "missing"
   steps?: boolean; // whether the classes are steps of a scale, which do not label places
   shapes?: string[]; // shapes of the classes, if colours alone cannot distinguish them
   limits?: [number, number]; clipped?: boolean[]; // clipped: whether values are below and above
