@@ -112,7 +112,7 @@ def around_page(draw: Callable[[], None], name: str) -> None:
         with warm_up.drawing():
             with above:
                 _prepare()
-                if name != "data":
+                if not name:
                     arrivals.assumed()
             draw()
             state.record()
