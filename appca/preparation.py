@@ -290,14 +290,14 @@ def _repeats(dataset: Any) -> dict[str, str]:
     X -= np.nan_to_num(np.nanmean(X, axis=0))
     gaps = np.isnan(X)
     X[gaps] = 0
-    Z = (X / _or_one(np.linalg.norm(X, axis=0))).astype(np.float32)
+    Z, kept = (X / _or_one(np.linalg.norm(X, axis=0))).astype(np.float32), np.ones(D, bool)
     for first in range(0, D, WIDTH):
-        part = slice(first, first + WIDTH)
-        cosines = Z[:, : first + WIDTH].T @ Z[:, part]
-        for i, j in np.argwhere(np.triu(np.abs(cosines) >= SAME, 1 - first)).tolist():
-            name, other = names[first + j], names[i]
-            if other not in reasons and (gaps[:, i] == gaps[:, first + j]).all():
-                reasons.setdefault(name, f"a repeat of “{other}”, correlation {cosines[i, j]:.4f}")
+        cosines = Z[:, : first + WIDTH].T @ Z[:, first : first + WIDTH]
+        for j, cosine in enumerate(cosines.T, start=first):
+            near = np.flatnonzero(kept[:j] & (np.abs(cosine[:j]) >= SAME))
+            for i in near[(gaps[:, near] == gaps[:, [j]]).all(axis=0)][:1].tolist():
+                kept[j] = False
+                reasons[names[j]] = f"a repeat of “{names[i]}”, correlation {cosine[i]:.4f}"
     return reasons if len(reasons) <= D // 2 else {}
 
 

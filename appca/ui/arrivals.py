@@ -179,8 +179,7 @@ def changed(options: Options, name: str, value: object) -> Options:
 
 PREFIX = "/drop"
 NAME_HEADER = "x-appca-name"
-MOST_FILES = 5000
-LONGEST_NAME = 1000
+MOST_FILES, LONGEST_NAME = 5000, 1000
 STALE_SECONDS = 180.0  # Streamlit waits two minutes for a disconnected window
 _FOLDER = "drop-"
 _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -598,12 +597,13 @@ def use(opened: Opened, options: Options, dataset: Dataset) -> None:
 
 
 def assumed() -> None:
-    """Draw the assumptions about opened files, with ways to change them."""
+    """Draw the assumptions about opened files, or changes not yet used, with what to do."""
     opened = _current()
-    if opened is None or not opened.said or opened.digest != state.config().dataset:
+    waiting = opened is not None and opened.draft != opened.options
+    if opened is None or not (opened.said or waiting) or opened.digest != state.config().dataset:
         return
     kind, options, data = opened.kind, opened.options, state.current_dataset()
-    report, offers = opened.read(options).report, []
+    report, offers = opened.read(options).report, [("Use them", "draft", opened.draft)] * waiting
     if names := list(report.get("likely_labels", {})):
         label = f"Use {kit.markdown(listed(names))} as label{'s' * (len(names) > 1)}"
         roles = options.get("roles", {}) | dict.fromkeys(names, "label")
@@ -623,13 +623,12 @@ def assumed() -> None:
         label = f"{shape.height} × {shape.width}: show as images"
         offers.append((label, "images", with_shape(kind, options, shape)))
 
-    with st.container(
-        horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
-    ):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="assumed"):
         scaled = state.config().preprocessing.get("scale") == "feature"
         said = opened.said + " Each feature is scaled to variance 1." * scaled
+        said = "Your changes in This data are not used yet." if waiting else said
         st.markdown(kit.markdown(said), width="content")
-        for label, key, others in offers:
+        for label, key, others in offers[: 1 if waiting else None]:
             if st.button(label, key=f"assumed_{key}"):
                 reading = opened.read(others)
                 if reading.dataset is None:
@@ -638,7 +637,8 @@ def assumed() -> None:
                     use(opened, others, reading.dataset)
         st.page_link(DATA, label="Change", query_params=THIS, width="content")
         icon: Any = {"icon": ":material/close:", "type": "tertiary"}
-        kit.press("Close", "assumed_close", setattr, opened, "said", "", **icon)
+        gone = ("draft", opened.options) if waiting else ("said", "")
+        kit.press("Cancel" if waiting else "Close", "assumed_close", setattr, opened, *gone, **icon)
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=3600)

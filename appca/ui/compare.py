@@ -204,8 +204,7 @@ def looks(k: int) -> dict[str, Any]:
     return shown
 
 
-HEIGHT = 460
-MOST_MATCHES = 12
+HEIGHT, MOST_MATCHES = 460, 12
 
 
 def compare_tab(dataset: Dataset, shown: Shown) -> None:

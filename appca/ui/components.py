@@ -350,7 +350,9 @@ def _tests(
     rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
     X, classes = dataset.with_gaps(rows), dataset.labels | more
     measures, table = measures_of_rows(X), {name: values[rows] for name, values in classes.items()}
-    features = {name: number_column(name, x) for name, x in zip(tested, X.T, strict=False)}
+    before = shown.fitted.preprocessing.prepare
+    seen = X if before is None else before.apply(X)  # as the fit sees them
+    features = {name: number_column(name, x) for name, x in zip(tested, seen.T, strict=False)}
     features = {name: column for name, column in features.items() if name not in table}
     # each family is corrected for its own tests
     families: list[dict[str, Any]] = [measures | table, *filter(None, [features])]
@@ -496,8 +498,7 @@ def sharing_sentence(shown: Shown, between: components.Sharing, classes: Classes
     return text + (f" Both use {of}." if of else "")
 
 
-MOST_COLUMNS = 16
-MOST_DOTS = 2500
+MOST_COLUMNS, MOST_DOTS = 16, 2500
 _steer = kit.scripted("steer", "<div class='ca-steer'></div>")
 
 

@@ -39,7 +39,9 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         (whose, mask, of), (whom, others, against) = _rows(dataset, shown)
         controls.tools(dataset, shown)
-    st.caption(f"{state.get(dataset).sum():,} of {counted(dataset.n_rows, 'row')} selected")
+    raw = "; features as in the file, before the preparation of the fit"
+    raw = raw if shown.fitted.preprocessing.prepare else ""
+    st.caption(f"{state.get(dataset).sum():,} of {counted(dataset.n_rows, 'row')} selected{raw}")
     sides = np.where(mask, 1, np.where(others, 0, -1))
     key = f"{shown.key}-{dataset.digest[:8]}-{of}-{against}"
     comparison = kit.tried(f"apart-{key}", lambda: compare(dataset, shown.fitted, sides), st.info)

@@ -35,8 +35,7 @@ from appca.words import InputError, counted, refusing
 PICTURES = STATIC / "pictures"  # pictures of the built-in data sets
 PHOTOGRAPHS = {"turntable", "coil20"}  # not inverted on dark pages
 ACROSS, DOWN = 9, 5
-SAMPLE = 1440
-PAGE = 4
+SAMPLE, PAGE = 1440, 4
 _NAMED = {"datasets", "selections", "numbers"}  # folders with entries named after their data
 
 

@@ -83,8 +83,7 @@ def preprocessing(dataset: Dataset) -> None:
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
 NEIGHBOURS, DISTANCE = 15, 0.1
-MOST_NEIGHBOURS = 200
-LEAST_ROWS = 3
+MOST_NEIGHBOURS, LEAST_ROWS = 200, 3
 
 
 def map_settings(dataset: Dataset) -> None:

@@ -27,8 +27,7 @@ from appca.ui.state import guarded
 from appca.words import about, capital, counted, listed, minus, shortened
 
 BARS, PARTS = 12, 24
-MOST_JUDGED = 20_000
-MOSTLY_MISSING = 0.2
+MOST_JUDGED, MOSTLY_MISSING = 20_000, 0.2
 
 
 class SeenColumn(NamedTuple):
@@ -97,9 +96,7 @@ def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
     return ColumnLook(words, bars, gaps, cells or [""] * HEAD_ROWS)
 
 
-AT_ONCE = 24
-MOST_SEEN = 8
-MOST_PINNED = 6
+AT_ONCE, MOST_SEEN, MOST_PINNED = 24, 8, 6
 LONGEST_LINE, SHOWN = 1 << 22, 100
 ASKED_COLUMNS, ASKED_ROWS = 5, 3  # numbers shown for each reading of an ambiguous file
 LISTED = ("feature", "label", "ignored", "id")
@@ -139,7 +136,12 @@ def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[]
     if names := list(reading.report.get("likely_labels", {})):
         label = f"Use as label{'s' * (len(names) > 1)}"
         return listed(names), label, partial(_set_roles, opened, names, "label")
-    for name, what in arrivals.doubtful_features(reading).items():
+    doubtful = arrivals.doubtful_features(reading)
+    repeats = [name for name, what in doubtful.items() if what.startswith("a repeat of")]
+    if len(repeats) > 1:
+        act = partial(_set_roles, opened, repeats, "ignored")
+        return f"{listed(repeats)} repeat other features.", "Leave them out", act
+    for name, what in doubtful.items():
         act = partial(_set_roles, opened, [name], "ignored")
         return f"“{shortened(name)}” is {what}.", "Leave it out", act
     most, data = MOSTLY_MISSING * reading.report.get("rows", 0), reading.dataset
@@ -287,8 +289,7 @@ def _head(column: SeenColumn, holds: ColumnLook, can_change: bool) -> str:
     return tag("th", name + role + parts + said, f"ca-is-{column.role}", scope="col")
 
 
-CARDS, JUDGED = 4, 9
-MOST_SIDE = 4096
+CARDS, JUDGED, MOST_SIDE = 4, 9, 4096
 ORDERS = ("Row by row", "Column by column")
 Use = Callable[[PixelShape | None], None]
 
@@ -365,8 +366,7 @@ def _picture(data: Dataset, row: int, shape: PixelShape) -> np.ndarray:
     return on_page(data, images[0])
 
 
-COLUMNS, LINES, ROW_LINES = 20, 6, 12
-MOST_NAMES = 6
+COLUMNS, LINES, ROW_LINES, MOST_NAMES = 20, 6, 12, 6
 
 
 def page(dataset: Dataset) -> None:

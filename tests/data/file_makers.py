@@ -16,7 +16,6 @@ from scipy.io import mmwrite, savemat
 
 
 def stored(write: Any, *values: Any, **options: Any) -> bytes:
-    """Return the bytes that a function writes to a stream."""
     write(stream := io.BytesIO(), *values, **options)
     return stream.getvalue()
 
@@ -155,7 +154,6 @@ def hdf5(
 
 
 def changed(data: bytes, change: Any) -> bytes:
-    """Return an HDF5 file after a change."""
     stream = io.BytesIO(data)
     with h5py.File(stream, "r+") as file:
         change(file)

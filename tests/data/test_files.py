@@ -686,7 +686,6 @@ CASES = {f"{name}: {key}": of[key] for name, of in _ALL.items() for key in of}
 
 
 def check(case: Case, dataset: Dataset) -> None:
-    """Check the values of a data set."""
     if case.X is not None:
         np.testing.assert_array_equal(dataset.with_gaps()[: len(case.X)], np.array(case.X, float))
     if case.names is not ...:

@@ -148,7 +148,6 @@ IDLE = (sys.executable, "-c", "import sys; sys.stdin.read()")  # a worker that n
 
 @pytest.fixture
 def endless(tmp_path: Path, monkeypatch) -> Iterator[Jobs]:
-    """Jobs as on large data: every fit is one, and none comes to its end."""
     monkeypatch.setattr(fits, "LIVE_SECONDS", -1.0)
     with closing(Jobs(tmp_path, command=IDLE)) as queue:
         monkeypatch.setattr(services, "jobs", lambda: queue)
@@ -156,7 +155,6 @@ def endless(tmp_path: Path, monkeypatch) -> Iterator[Jobs]:
 
 
 def listed(app) -> set[str]:
-    """Jobs in the status line."""
     return {key.removeprefix("cancel-") for key in keys(app) if key.startswith("cancel-")}
 
 

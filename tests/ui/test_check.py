@@ -311,7 +311,6 @@ SHORT = {"n_chains": 2, "burn_in": 20, "n_draws": 60}
 
 @pytest.fixture(scope="module")
 def factors() -> Dataset:
-    """Rows of five features, each made of two of three factors."""
     sizes = {"n_rows": 90, "n_features": 5, "n_components": 3, "n_active": 2}
     drawn = draw_synthetic(np.random.default_rng(0), "balanced", **sizes)
     names = ("<b>a</b>", "b", "c", "d", "e")

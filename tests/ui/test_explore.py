@@ -329,12 +329,10 @@ SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20}
 
 @pytest.fixture
 def wine(start, jobs):
-    """Return the page Explore with the wine table open; no worker fits what takes long."""
     return start("explore", data=load("wine"))
 
 
 def choose(app, model: str):
-    """Choose a model, and few sweeps where its settings have any."""
     app.selectbox(key="set-model").select(model).run()
     for name in SHORT.keys() & app.session_state["config"].parameters:
         app.number_input(key=f"set-{name}").set_value(SHORT[name])

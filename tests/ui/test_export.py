@@ -297,7 +297,6 @@ PAGE = "paper"
 
 
 def experiment(start, name: str, **address: object):
-    """Open an experiment below the results."""
     app = healthy(start(PAGE, **address))
     return healthy(app.toggle(key=f"experiment_{name}").set_value(True).run())
 

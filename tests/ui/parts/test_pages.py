@@ -4,10 +4,11 @@ from unittest.mock import Mock
 
 import numpy as np
 
+from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
-from appca.ui import fits, frame
+from appca.ui import components, fits, frame
 from tests.pages import give, select
 from tests.ui.conftest import (
     PAGES,
@@ -66,7 +67,7 @@ def test_the_first_page_is_the_finished_picture_and_k_and_l_push_each_other(star
     assert (address(app)["k"], address(app)["l"]) == ("14", "3")
 
 
-def test_preprocessing_is_part_of_the_run(start):
+def test_preprocessing_is_part_of_the_run_and_of_the_tests_of_features(start, monkeypatch):
     app = start("data/this", data=load("wine"))
     before = address(app)["run"]
     app.number_input(key="pre-divide").set_value(2.0).run()
@@ -75,6 +76,14 @@ def test_preprocessing_is_part_of_the_run(start):
     app.selectbox(key="pre-prepare").select("counts").run()
     assert app.selectbox(key="pre-scale").value == "global"
     assert html(healthy(app)).count("All values") == 2
+    assert "features as in the file" in told(healthy(go(app, "groups/differences")))
+    given, associated = [], components.associated
+    look = lambda *of, **how: given.append(of[2]) or associated(*of, **how)  # noqa: E731
+    monkeypatch.setattr(components, "associated", look)
+    go(app, "components/meaning")
+    prepared = Preprocessing(prepare="counts").fit(load("wine").X).transform(load("wine").X)
+    np.testing.assert_allclose(given[1]["proline"].values, prepared[:, -1], rtol=1e-6)
+    go(healthy(app), "data/this")
     app.selectbox(key="pre-reduce").select("dimensions").run()
     app.number_input(key="pre-dimensions").set_value(3).run()
     assert address(healthy(app))["k"] == "3"  # K cannot exceed the dimensions
