@@ -321,8 +321,7 @@ def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[i
     If scores tell classes apart, the name has both ends: "high – low". Missing values are never
     names, nor low values of the columns `zeros`; a component that follows missing values gets none.
     """
-    names: dict[int, str] = {}
-    telling = tests[tests["q"] < SIGNIFICANT]
+    names, telling = dict[int, str](), tests[tests["q"] < SIGNIFICANT]
     gaps = telling[telling["column"] == GAPS].groupby("component")["effect"].max()
     telling = telling[(telling["technical"] == "") & (telling["effect"] >= LEAST)]
     for test in telling.to_dict("records"):
@@ -338,7 +337,8 @@ def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[i
         elif direction != "rises":  # values such as 7 or yes mean little without the column
             is_bare = any(len(end) in (1, 2) or end.lower() in _BARE for end in ends)
             name = f"{name} " * is_bare + " – ".join(ends)
-        if test["component"] not in names and name and name not in names.values():
+        taken = map(sorted, names.values())  # letters, because ends may be reversed
+        if test["component"] not in names and name and sorted(name) not in taken:
             names[test["component"]] = name
     return names
 

@@ -138,7 +138,7 @@ def _comparison_table(comparison: GroupComparison) -> None:
 PAGE, MOST_READ = 6, 12
 LEAST_MEMBERS = 3  # two rows may be similar by chance
 IMAGES, LINES, FEATURES = 12, 4, 5
-CHIPS, LETTERS = 6, 18
+CHIPS, LETTERS = 6, 32
 SIZES = (5, 200)
 MOST_SUBSPACES = 40
 PANEL_HEIGHT = 620

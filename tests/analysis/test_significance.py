@@ -250,6 +250,7 @@ def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name
         ("grade", 1, "high: ...", 0.001, "", ["malignant, grade 3; x", "y"], ["benign"]),
         ("grade", 2, "high: ...", 0.001, "", ["malignant, grade 3; x"], ["benign"]),
         ("digit", 2, "high: 7", 0.01, "", "7", "1"),
+        ("digit", 3, "high: 1", 0.001, "", "1", "7"),
         ("rain", 3, "falls", 0.001, "", "", ""),
         ("area", 3, "falls", 0.01, "", "", ""),
         ("weight", 4, "rises", 0.06, "", "", ""),
