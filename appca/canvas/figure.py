@@ -175,9 +175,9 @@ def _named(components: list[dict[str, Any]], inches: float) -> str:
     texts = [str(component["number"]) for component in components]
     numbers = f"{{{','.join(texts)}}}"
     names = [c["name"] or text for c, text in zip(components, texts, strict=True)]
-    named = f"{' × '.join(names)} {numbers}"
-    fits = len(named) < inches * LETTERS_AN_INCH - 6  # leave space for the count
-    return named if fits and names != texts else numbers
+    named, most = " × ".join(names), inches * LETTERS_AN_INCH - 6  # leave space for the count
+    titles = [f"{named} {numbers}", named] if names != texts else []
+    return next((title for title in titles if len(title) < most), numbers)
 
 
 def _axes(meta: dict[str, Any], panel: dict[str, Any]) -> list[str]:

@@ -289,9 +289,9 @@ def body(dataset: Dataset, shown: Shown) -> None:
         if sampled or (len(curve) > 2 and np.ptp(curve) > LEAST_SPAN * info.n_rows):
             chart(figure.update_layout(height=plots.HEIGHT), "diagnostics_curve")
         else:
-            st.markdown(
-                f"{kit.ending(shown)}. The start, from trial fits or PCA, was already near."
-            )
+            said = kit.ending(shown)
+            near = ": the start was already near this maximum" * said.startswith("Converged")
+            st.markdown(f"{said}{near}.")
     with right, st.container(border=True):
         st.markdown("**Membership of the rows**")
         chart(plots.membership(shown.fitted.membership), "diagnostics_membership")
