@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -180,36 +180,34 @@ def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
 def advise(grid: GridTable) -> tuple[Cell, str] | None:
     """Return the suggested K and L with the reason; None until a cell is measured.
 
-    The next L adds at most `LITTLE` of the gain over no components to the suggested one, which is
-    within one standard error of the best cell if that is inside the grid. K is the smallest within
-    one standard error of the best for this L; if that is the largest K of the grid, the smallest
-    that lacks at most `LITTLE` of its gain.
+    L is the smallest that lacks at most `LITTLE` of the gain of any larger L over no components,
+    and is within one standard error of the best cell if that is inside the grid. K is the smallest
+    within one standard error of the best for this L; if that is the largest K of the grid, the
+    smallest that lacks at most `LITTLE` of its gain.
     """
     means = grid.log_likelihood.mean(axis=-1)
     if np.isnan(means).all():
         return None
-    nats = np.nan_to_num(means, nan=-np.inf)
+    nats = np.nan_to_num(means, nan=-1e300)
     of_l, (at_k, at_l) = nats.max(axis=0), np.unravel_index(nats.argmax(), nats.shape)
-    adds = [(b - a) / max(b - grid.without, 1e-9) for a, b in pairwise(of_l.tolist())]
-    enough = np.isfinite(of_l) & ~(np.array([*adds, 0.0]) > LITTLE)
+    best = np.maximum.accumulate(of_l[::-1])[::-1]  # of this L and all larger ones
+    enough = best - of_l <= LITTLE * np.maximum(best - grid.without, 1e-9)
     if at_k + 1 < len(nats) and at_l + 1 < len(of_l):
         enough &= near(grid.log_likelihood).any(axis=0)
     j = int(np.argmax(enough))
-    L, some = grid.actives[j], np.isfinite(nats[:, j])
+    L, some = grid.actives[j], ~np.isnan(means[:, j])
     ends, said = "largest of the grid and still helps", "enough: more adds little"
-    if 0 < j == len(adds) and adds[-1] > LITTLE:
+    if 0 < j == len(of_l) - 1:
         said = f"the {ends}"
     sizes, curve = np.array(grid.components)[some], grid.log_likelihood[some, j]
-    means, best = curve.mean(axis=-1), int(np.argmax(curve.mean(axis=-1)))
-    rises = best + 1 == len(sizes) > 1
-    lacks = (means[best] - means) / max(means[best] - grid.without, 1e-9)
+    means, top = curve.mean(axis=-1), int(np.argmax(curve.mean(axis=-1)))
+    rises, most = top + 1 == len(sizes) > 1, sizes[top]
+    lacks = (means[top] - means) / max(means[top] - grid.without, 1e-9)
     at = int(np.argmax(~(lacks > LITTLE) if rises else near(curve)))
-    rank = f"smallest within one standard error of the best, K = {sizes[best]}"
+    rank = f"smallest within one standard error of the best, K = {most}"
     if rises:
-        rank = (
-            ends if at == best else f"smallest with 90% of the gain of K = {sizes[best]}, the edge"
-        )
-    elif at == best:
+        rank = f"smallest with 90% of the gain of K = {most}, the edge" if at < top else ends
+    elif at == top:
         rank = "best on unseen rows"
     return (int(sizes[at]), L), f"L = {L} is {said}. K = {sizes[at]} is the {rank}."
 

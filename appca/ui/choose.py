@@ -35,7 +35,7 @@ HELP = {
 }
 WHY_HELD_OUT = (
     "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others. "
-    "L is the smallest to which the next one adds little, at most a tenth of the gain over no "
+    "L is the smallest to which a larger one adds little, at most a tenth of the gain over no "
     "components. K is the smallest within one standard error of the best for this L; if the best "
     "is the largest K of the grid, the smallest with nine tenths of its gain."
 )

@@ -281,8 +281,9 @@ def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
     grid = made_up(curves, tuple(range(2, 9)), (1, 2))
     of_k = "K = {} is the smallest with 90% of the gain of K = 8, the edge."
     assert advise(grid) == ((2, 1), "L = 1 is enough: more adds little. " + of_k.format(2))
-    text = "L = 2 is the largest of the grid and still helps. "
-    assert advise(grid._replace(without=-20.0)) == ((4, 2), text + of_k.format(4))
+    of_k = "L = 2 is the largest of the grid and still helps. " + of_k.format(4)
+    assert advise(grid._replace(without=-20.0)) == ((4, 2), of_k)
+    assert advise(made_up([[1.0, 1.5, 9.0]], (3,), (1, 2, 3), without=-1.0))[0] == (3, 3)
     config = GridConfig("d" * 64, {}, "aPPCA", {}, (2, 3), (1, 2), n_folds=2)
     one, better = [-5.0, 0.1, -9.0, 0.1], [-1.0, 0.1, -9.0, 0.1]
     grid = table(config, {(2, 1, 0): one, (2, 1, 1): one, (3, 1, 0): better})
@@ -297,7 +298,7 @@ def test_a_best_k_inside_the_grid_is_taken_or_one_within_a_standard_error():
     said = "L = 2 is enough: more adds little. K = {} is the {}.".format
     assert advise(grid) == ((5, 2), said(5, "best on unseen rows"))
     noisy = grid.log_likelihood.copy()
-    noisy[2, 1] += [0.2, -0.1, -0.1]  # K = 4 is ahead of 5 in one fold
+    noisy[2, 1] += [0.2, -0.1, -0.1]  # K = 4 leads in one fold
     least = said(4, "smallest within one standard error of the best, K = 5")
     assert advise(grid._replace(log_likelihood=noisy)) == ((4, 2), least)
 

@@ -41,7 +41,6 @@ def failing(X, K, L, home=None):
 
 
 def of_model(rng, n=None, K=None, L=None):
-    """Return rows drawn from the model, K and L."""
     K = K or int(rng.integers(3, 6))
     L, D = L or int(rng.integers(1, min(K, 4))), int(rng.integers(2 * K, 25))
     n, noise = n or int(rng.integers(400, 1000)), rng.uniform(0.03, 0.12)
