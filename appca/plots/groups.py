@@ -22,18 +22,18 @@ STRIP, GAP = 5, 4  # pixels below and between the images
 
 def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
     """Draw effects as bars from zero, first on top: red if larger in the group, blue if smaller."""
-    n, names = len(differences), [difference.name for difference in differences]
+    n, effects = len(differences), [difference.effect for difference in differences]
     texts = [[plain(d.name), *sides(d), minus(f"{d.effect:+.2f}")] for d in differences]
-    effects = [difference.effect for difference in differences]
     colours = [MORE if effect > 0 else LESS for effect in effects]
     hover = "%{customdata[0]}<br>group %{customdata[1]}, others %{customdata[2]}<br>effect "
     trace: dict[str, Any] = {"type": "bar", "orientation": "h", "x": effects, "y": list(range(n))}
     trace |= {"marker": {"color": colours}, "customdata": texts}
     trace["hovertemplate"] = hover + "%{customdata[3]}<extra></extra>"
-    across = {"title": "effect: smaller in the group ← 0 → larger", "range": [-1.04, 1.04]}
-    down = category_axis(names, NAME_LENGTH)
+    title = {"text": "effect: smaller in the group ← 0 → larger", "standoff": 12}
+    across = {"title": title, "range": [-1.04, 1.04], "automargin": True}
+    down = category_axis([difference.name for difference in differences], NAME_LENGTH)
     down |= {"range": [max(n, 1) - 0.4, -0.6], "automargin": True, "zeroline": None}
-    return chart([trace], 76 + 26 * max(n, 1), across, down, bargap=0.35, showlegend=False)
+    return chart([trace], 90 + 26 * max(n, 1), across, down, bargap=0.35, showlegend=False)
 
 
 def sides(difference: GroupDifference) -> tuple[str, str]:

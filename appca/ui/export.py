@@ -25,6 +25,7 @@ from appca.runs.model_file import annotated_fit, model_bytes
 from appca.ui import arrivals, canvas, controls, diagnostics, fits, kit, services, settings, state
 from appca.ui.components import MEANING
 from appca.ui.downloads import card, component_buttons, save_button, stem_of, table_buttons
+from appca.ui.rows import MOST_LABELS
 from appca.words import InputError, capital, counted, number, percent
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ AGAIN = "This script repeats the fit, exactly on the same machine with the same 
 def report(material: Material, script: str) -> str:
     """Return the HTML report; `script` reproduces the fit."""
     dataset, shown, selected = material.dataset, material.shown, material.selected
-    config, fitted, labels = shown.config, shown.fitted, kit.every(dataset)[:1]
-    classes = dataset.classes(labels[0].title) if labels else None
+    config, fitted, labels = shown.config, shown.fitted, kit.every(dataset)[:MOST_LABELS]
+    classes = [dataset.classes(label.title) for label in labels]
     name = store.title(config) if shown.run is None else shown.run.name
     body = [facts({"Data": dataset.name, "Fit": f"{name} ({config.id})"})]
     data = [facts(dataset.facts | {"Digest (SHA-256)": dataset.digest})]
@@ -126,8 +127,8 @@ def report(material: Material, script: str) -> str:
         share, sure = len(rows) / dataset.n_rows, fitted.membership[rows].mean(dtype=float)
         line = [title(used), f"{len(rows):,}", percent(share), percent(sure, 1)]
         lines.append([*line, number(fitted.error[rows].mean(dtype=float))])
-        if classes is not None:
-            most = common(classes[0], classes[1][rows])
+        for called, codes in classes:
+            most = common(called, codes[rows])
             lines[-1].append(", ".join(f"{label} ({percent(part)})" for label, part in most))
     columns = ["Subspace", "Rows", "Share", "Membership", "Mean square error"]
     columns += [each.title for each in labels]

@@ -294,21 +294,20 @@ def loadings(
 ) -> str:
     """Return the largest weights of a component (D,) of a table as HTML bars.
 
-    With `spread` (D,), the standard deviations of all weights, the numbers are next to the names,
-    and the bar of a weight within `SURE` of them from 0 is hollow: its sign is uncertain.
+    With `spread` (D,), the standard deviations of all weights, the bar of a weight within `SURE`
+    of them from 0 is hollow: its sign is uncertain.
     """
     lines = []
     for item in ranked_loadings(pattern, names, MOST_WEIGHTS):
-        colour, value, shown = f"rgb{POSITIVE if item.value > 0 else NEGATIVE}", "", item.name
-        look, value = f"background:{colour}", signed(item.value)
+        colour, value = f"rgb{POSITIVE if item.value > 0 else NEGATIVE}", signed(item.value)
+        look = f"background:{colour}"
         if spread is not None:
             value += f" ± {spread[item.place]:.2g}"
-            shown = f"{item.name} {value}"
             if abs(item.value) < SURE * spread[item.place]:
                 look = f"box-shadow:inset 0 0 0 1px {colour};background:none"
         bar = tag("div", tag("div", "", style=f"width:{item.share:.0%};{look}"), "ca-track")
-        text = tag("span", words(shown), title=f"{item.name}: {value}")
-        lines.append(tag("div", text + bar, "ca-loading"))
+        text = tag("span", words(item.name), title=f"{item.name}: {value}")
+        lines.append(tag("div", text + bar + tag("small", words(value)), "ca-loading"))
     more = tag("summary", "more", "ca-quiet") + "".join(lines[WEIGHTS:])
     return "".join(lines[:WEIGHTS]) + tag("details", more) * (len(lines) > WEIGHTS)
 

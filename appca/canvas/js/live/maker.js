@@ -41,8 +41,8 @@ function quantity(values, title, { ramp, missing }) {
   return { codes, colouring };
 }
 
-/** Return the parts that do not depend on the fit: colours, texts, images, and the PCA map. @param {PageData} data @param {Float64Array} scores n x 2 @param {PageLook} look @returns {Part} */
-export function rowsPart(data, scores, look) {
+/** Return the parts that do not depend on the fit: colours, texts, images, and the PCA map. @param {PageData} data @param {Float64Array} scores n x 2 @param {PageLook} look @param {number} total sum of all squares @returns {Part} */
+export function rowsPart(data, scores, look, total) {
   const { n, labels, shape, names, ids, values, d } = data;
   /** @type {Part} */ const { meta, buffers } = { meta: { colourings: {} }, buffers: {} };
   const lines = labels.map(({ name, names: classes, codes }, i) => {
@@ -71,7 +71,9 @@ export function rowsPart(data, scores, look) {
   buffers['map.pca'] = Uint16Array.from(scores, place);
   buffers['order.pca'] = new Uint32Array(0);
   const panels = [{ ...panelOf([], n, [0, 0], limits), axes: [0, 1] }];
-  const pca = { kind: 'map', title: 'PCA', spacing, limits, panels };
+  const sums = [0, 1].map((axis) => columnOf(scores, 2, axis).reduce((sum, v) => sum + v * v, 0));
+  const axes = sums.map((sum, k) => [`PC ${k + 1} (${((100 * sum) / total).toFixed(1)}%)`]);
+  const pca = { kind: 'map', title: 'PCA', axes, spacing, limits, panels };
   const row = shape ? 'image' : 'row';
   const hover = n > 100_000 ? null : { ids: ids && 'hover.ids', lines };
   const sheets = shape ? sheetsOf(data) : undefined;
@@ -159,8 +161,7 @@ export function fitPart({ n, names, shape }, state, said, look) {
   for (let from = 0, at = 0; from < n * K; from += 1) {
     if (!active[from]) continue;
     slots[at] = from % K;
-    values[at] = said.scores[from];
-    at += 1;
+    values[at++] = said.scores[from];
   }
   const sizes = values.map(Math.abs);
   const [, most] = endsOf(sizes, 0);

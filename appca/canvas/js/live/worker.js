@@ -62,11 +62,10 @@ function show(wanted, state, done) {
   } else ends.set(key, { state, value, done });
   const refined = shown?.wanted === wanted; // the same K and L from another start
   const { came: all, ...made } = arranged(state, found, shown?.state ?? null);
-  const came = refined ? [] : all;
   shown = { ...made, wanted };
   const part = fitPart(data, made.state, made.said, look);
   const moved = Object.values(part.buffers).map(({ buffer }) => buffer);
-  host.postMessage({ kind: 'scene', ...part, came }, moved);
+  host.postMessage({ kind: 'scene', ...part, came: refined ? [] : all }, moved);
   say(value, done);
 }
 
@@ -111,9 +110,9 @@ function open(opened, size, seen = look) {
   fits = new Fits(rowsOf(values, n, d, 1 / divide), size.k);
   [ends, shown] = [new Map(), null];
   const most = fits.mostK;
-  const part = rowsPart(data, times(fits.rows, resized(fits.first, fits.few, 2), 2), look);
-  const k = Math.min(size.k, most);
-  next = { ...size, k, l: Math.min(size.l, k) };
+  const scores = times(fits.rows, resized(fits.first, fits.few, 2), 2);
+  const part = rowsPart(data, scores, look, fits.rows.total);
+  next = { ...size, k: Math.min(size.k, most), l: Math.min(size.l, size.k, most) };
   host.postMessage({ kind: 'data', ...part, name, note, most, size: next });
   work();
 }
