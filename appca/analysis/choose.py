@@ -37,7 +37,7 @@ class GridConfig(FitCampaign):
     there are more than `max_rows` rows, a random sample is used.
     """
 
-    folder: ClassVar[str] = "sizes"
+    folder: ClassVar[str] = "grids"
     components: tuple[int, ...]
     actives: tuple[int, ...]
     n_folds: int = 3
@@ -63,10 +63,8 @@ class GridConfig(FitCampaign):
         return tuple((k, L) for k, L in every if k >= L and can.is_exact(k, L))
 
     def steps(self) -> list[Step]:
-        """Return every (K, L, fold): PPCA of each L first, then the cells sorted by K and L."""
-        ppca = {(L, L) for _, L in self.cells}
-        order = [*sorted(ppca), *(cell for cell in self.cells if cell not in ppca)]
-        return [(*cell, fold) for cell in order for fold in range(self.n_folds)]
+        """Return every (K, L, fold), sorted by K and L."""
+        return [(*cell, fold) for cell in self.cells for fold in range(self.n_folds)]
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
         """Return the settings and the number of rows of every step's fit."""
@@ -75,28 +73,37 @@ class GridConfig(FitCampaign):
         return [({"n_components": k, "n_active": L}, train, 1.0) for k, L, _ in self.steps()]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return a function that fits a cell to a fold: its nats, PPCA's, noise's, and seconds."""
+        """Return a function that measures nats, gain over PPCA, its error, noise's, and seconds."""
         split = folds(dataset.n_rows, self.n_folds, self.max_rows)
 
         @cache
         def learned(fold: int) -> Fitted:
             return Preprocessing.from_dict(self.preprocessing).fit(dataset.X[split[fold][0]])
 
+        @cache
+        def of_ppca(active: int, fold: int) -> Floats:
+            train, test = (learned(fold).transform(dataset.X[rows]) for rows in split[fold])
+            return np.asarray(_fitted(self, train, active, active, ppca=True).score_samples(test))
+
         def measure_step(step: Step, _report: object) -> list[Any]:
             (k, active, fold), began = step, time.perf_counter()
             train, test = (learned(fold).transform(dataset.X[rows]) for rows in split[fold])
             if k > min(len(train) - 1, np.inf if self.model == "aFA" else train.shape[1]):
-                return [None, None, None, 0.0]
-            sizes = {"n_components": k, "n_active": active}
-            model = estimator_class(self.model)(**self.parameters | sizes).fit(train)
-            nats, without = model.score(test), without_components(model, train, test).mean()
-            if k == active and self.model == "aPPCA":
-                model = estimator_class("aPPCA")(**self.parameters | sizes | OF_PPCA).fit(train)
-            measured = nats, model.score(test) if k == active else np.nan, without
+                return [None, None, None, None, 0.0]
+            model = _fitted(self, train, k, active)
+            nats = model.score_samples(test)
+            more, without = nats - of_ppca(active, fold), without_components(model, train, test)
+            measured = nats.mean(), more.mean(), more.std() / np.sqrt(len(more)), without.mean()
             values = [float(value) if np.isfinite(value) else None for value in measured]
             return [*values, round(time.perf_counter() - began, 4)]
 
         return measure_step
+
+
+def _fitted(config: FitCampaign, train: Floats, k: int, active: Any, ppca: bool = False) -> Any:
+    kind = OF_PPCA if ppca and config.model == "aPPCA" else {}
+    sizes = {"n_components": k, "n_active": active, **kind}
+    return estimator_class(config.model)(**config.parameters | sizes).fit(train)
 
 
 def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -133,7 +140,7 @@ class GridTable(NamedTuple):
     components: tuple[int, ...]
     actives: tuple[int, ...]
     log_likelihood: Floats  # (nK, nL, fold) held-out nats per row
-    baseline: dict[int, Floats]  # q -> (fold,) log-likelihood of PPCA with q components
+    over_ppca: Floats  # (nK, nL, fold, 2) gain over PPCA with L, and its standard error
     without: float  # log-likelihood without components
 
 
@@ -142,14 +149,13 @@ def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
 
     def in_folds(k: int, active: int) -> Floats:
         steps = ((k, active, fold) for fold in range(config.n_folds))
-        records = [measured.get(step, [None] * 3)[:3] for step in steps]
+        records = [measured.get(step, [None] * 4)[:4] for step in steps]
         return np.array(records, dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
-    baseline = {q: in_folds(q, q)[:, 1] for q in config.actives}
-    complete = {q: nats for q, nats in baseline.items() if np.isfinite(nats).all()}
-    without = float(np.mean([record[2] for record in measured.values() if record[2]] or math.nan))
-    return GridTable(config.components, config.actives, values[..., 0], complete, without)
+    some = np.isfinite(values[..., 3])
+    without = float(values[..., 3][some].mean()) if some.any() else math.nan
+    return GridTable(config.components, config.actives, values[..., 0], values[..., 1:3], without)
 
 
 def behind(log_likelihood: Floats) -> tuple[Floats, Floats]:
@@ -170,11 +176,10 @@ def standard_error(values: Floats) -> Floats:
 
 
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
-    """Return a cell's gain over PPCA with L, and its standard error; NaN without the baseline."""
+    """Return a cell's gain over PPCA with L, and its standard error over rows (1.7a)."""
     K, L = cell
-    values = grid.log_likelihood[grid.components.index(K), grid.actives.index(L)]
-    more = values - grid.baseline.get(L, values * math.nan)
-    return float(more.mean()), float(standard_error(more))
+    more, errors = grid.over_ppca[grid.components.index(K), grid.actives.index(L)].T
+    return float(more.mean()), float(np.sqrt(np.square(errors).sum()) / len(errors))
 
 
 def advise(grid: GridTable) -> tuple[Cell, str] | None:
@@ -246,23 +251,20 @@ class StabilityConfig(FitCampaign):
         others = (of_ppca, of_ppca), (K, K + 1 if L == LEARNED else L + 1)
         can = ALL_MODELS[self.model].can
 
-        def fitted(rows: Any, **sizes: Any) -> Any:
-            return estimator_class(self.model)(**self.parameters | sizes).fit(Y[rows])
-
         @cache
         def components() -> Floats:
-            return np.asarray(fitted(slice(None)).components_)
+            return np.asarray(_fitted(self, Y, K, L).components_)
 
         def measure_step(step: Step, _report: object) -> list[Any]:
             rows = sample_of(len(Y), max(2, (len(Y) + 1) // 2), _SEED_STEP * step[0])
-            rest, again, gains = np.delete(Y, rows, axis=0), fitted(rows), list[float | None]()
-            without = without_components(again, Y[rows], rest).mean()
+            train, rest, gains = Y[rows], np.delete(Y, rows, axis=0), list[float | None]()
+            again = _fitted(self, train, K, L)
+            without = without_components(again, train, rest).mean()
             for k, active in others:
                 if active > k or (k, active) == (K, L) or not can.is_exact(k, active):
                     gains += [None, None, None]
                     continue
-                variance = OF_PPCA if k == active and self.model == "aPPCA" else {}
-                other = fitted(rows, n_components=k, n_active=active, **variance)
+                other = _fitted(self, train, k, active, ppca=k == active)
                 more = other.score_samples(rest) - again.score_samples(rest)
                 whole = max(other.score(rest) - without, 1e-9)
                 told = more.mean(), more.std() / np.sqrt(len(more)), more.mean() / whole

@@ -280,12 +280,12 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
     recovered, K, lowest = cosines >= RECOVERED, len(cosines), math.floor(100 * cosines.min()) / 100
     kept = int(recovered.sum())
     why = f"Held-out rows gain {fixed(gain)} ± {fixed(error)} nats per row over PCA with L axes"
-    label = "Worse than PCA" if gain < -CLEAR * error else "No gain over PCA"
-    checks = [Check("bad", label, f"{why}: use PCA, or choose K and L again.")]
-    if gain > CLEAR * error:
+    unclear = Check("doubtful", "Gain over PCA not clear", f"{why}: PCA may do as well.")
+    checks = [] if np.isnan(gain) else [unclear]  # NaN if L = K
+    if gain < -CLEAR * error:
+        checks = [Check("bad", "Worse than PCA", f"{why}: use PCA, or choose K and L again.")]
+    elif gain > CLEAR * error:
         checks = [Check("good", "Better than PCA", f"{why}.")]
-    elif np.isnan(gain):  # L = K
-        checks = []
     why = f"Fits to halves of the rows have the same components: |cos| is at least {lowest:.2f}."
     level: Level = "good"
     if not recovered.all():

@@ -66,7 +66,7 @@ def test_a_grid_fills_survives_cancel_and_reload_and_its_answer_is_adopted(start
     again = healthy(start(PAGE, **address(app)))
     assert "choose_cancel" in keys(again)
     lines = [  # four components, two to a row, predict best by far
-        [k, n, fold, -9.0 - 2 * abs(k - 4) - 2 * abs(n - 2) + 0.01 * fold, 1.0, 0.1]
+        [k, n, fold, -9 - 2 * abs(k - 4) - 2 * abs(n - 2) + 0.01 * fold, 1.0, 0.1, -29.0, 0.1]
         for k, n, fold in config.steps()
     ]
     measured(config, lines[:25])

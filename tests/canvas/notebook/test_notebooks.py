@@ -146,6 +146,7 @@ def lasso(page) -> int:
         page.mouse.move(*place, steps=5)
     page.mouse.up()
     page.locator(".appca-controls output", has_text="selected").wait_for()
+    stands(page)  # a late frame is announced after the text
     return int(page.locator(".appca-explorer").get_attribute("data-selected"))
 
 
