@@ -78,7 +78,7 @@ def _settings(dataset: Dataset) -> GridConfig | None:
     if dataset.n_rows < 4:
         st.info(f"A grid needs at least 4 rows; these data have {dataset.n_rows}.")
         return None
-    scope = digest_of([now.dataset, now.model, now.preprocessing])
+    scope = _scope(now)
     if f"choose_k_to-{scope}" not in st.session_state:
         for name, value in _usual(dataset, now).items():
             st.session_state[f"choose_{name}-{scope}"] = value
@@ -110,10 +110,13 @@ def _settings(dataset: Dataset) -> GridConfig | None:
         return None
 
 
+def _scope(of: RunConfig | GridConfig) -> str:
+    return digest_of([of.dataset, of.model, of.preprocessing])
+
+
 def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
-    mine = (now.dataset, now.model, now.preprocessing)
     for last in GridConfig.earlier(home(), st.query_params.get(ADDRESS)):
-        if (last.dataset, last.model, last.preprocessing) == mine:
+        if _scope(last) == _scope(now):
             ks, ls, folds, rows = last.components, last.actives, last.n_folds, last.max_rows
             step = ks[1] - ks[0] if len(ks) > 1 else 1
             break
@@ -151,16 +154,13 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
         _draw(config, table, place, buttons, others)
     else:
         live()
-    every = [(k, active) for k in config.components for active in config.actives if active <= k]
-    out = [f"K = {k}, L = {active}" for k, active in every if (k, active) not in config.cells]
+    out = sum(k >= L for k in config.components for L in config.actives) - len(config.cells)
     if out:
-        more = f" and {len(out) - 6:,} more." if len(out) > 6 else "."
-        text = "Left out, because an exact fit would need too many supports: "
-        st.caption(text + "; ".join(out[:6]) + more)
+        st.caption(f"{counted(out, 'choice')} left out: an exact fit would need too many supports.")
     if done == len(steps):
         seconds = duration(sum(record[-1] for record in measured.values()))
-        rows = min(dataset.n_rows, config.max_rows)
-        st.caption(f"{counted(done, 'fit')} in {seconds} on {rows:,} rows, {config.n_folds} folds")
+        of = f"{min(dataset.n_rows, config.max_rows):,} rows, {config.n_folds} folds"
+        st.caption(f"{counted(done, 'fit')} in {seconds} on {of}")
 
 
 def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, others: int) -> None:
@@ -180,6 +180,9 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
         adopt = partial(state.set_parameters, n_components=k, n_active=active)
         is_now = (now.k, now.n_active) == (k, active)
         kit.press(f"Adopt {k} and {active}", "choose_adopt", adopt, type="primary", disabled=is_now)
+        if active == config.actives[-1] < config.components[-1]:
+            wider = {f"choose_l_to-{_scope(config)}": min(2 * active, config.components[-1])}
+            kit.press("Compare larger L", "choose_wider", st.session_state.update, wider)
         with st.popover("Why?"):
             st.markdown(WHY_HELD_OUT)
     with st.container(key="beside"):
@@ -206,9 +209,8 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
     if np.isfinite(more):
         told.append((f"{_signed(more)} ± {fixed(error)}", f"nats over PCA with {active}"))
     st.html(kit.numbers(told))
-    points = clicked["selection"]["points"]
-    if points:
-        k, active = map(int, points[0]["customdata"][:2])
+    for point in clicked["selection"]["points"]:
+        k, active = map(int, point["customdata"][:2])
         state.set_parameters(n_components=k, n_active=active)
         st.switch_page("pages/explore/explore.py")
 
@@ -227,8 +229,7 @@ def _draw_live(config: GridConfig) -> None:
 
 
 PHRASES = {"noise": "noise per feature", "scale": "a scale per row"}
-PHRASES |= {"number": "a learned number of components"}
-PHRASES |= {"variance": "a factor variance for each component"}
+PHRASES |= {"number": "a learned number of components", "variance": "a variance per component"}
 SHORT = {"noise": "noise", "scale": "scale", "number": "learned number"}
 RIVALS = {
     "ppca": "Probabilistic PCA, {K}",
@@ -427,8 +428,7 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
     if done < len(config.steps()):
         start_button(dataset, config, "masked", f"Compare {len(names)} methods", done)
     if not errors:
-        figure = plots.unmeasured(names.values(), "error on hidden cells")
-        kit.chart(figure, "hidden_unmeasured")
+        kit.chart(plots.unmeasured(names.values(), "error on hidden cells"), "hidden_unmeasured")
 
 
 def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, kit.Level]:
