@@ -308,7 +308,7 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     """Check how certain supports are, and whether rows repeat earlier ones."""
     doubtful = float(np.mean(np.asarray(membership) < DOUBTFUL))
     why = f"For {percent(doubtful)} of rows, the support is under {percent(DOUBTFUL)} likely."
-    clear = Check("good", "Choices clear", why)
+    clear = Check("good", f"{percent(1 - doubtful)} of choices clear", why)
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: lower K, and do not count rows per panel."
         clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
