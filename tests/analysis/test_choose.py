@@ -239,8 +239,7 @@ def made_up(log_likelihood, components, actives, baseline=None, without=-100.0) 
 
 def test_the_baseline_is_probabilistic_pca(dataset, tmp_path):
     X = planted(80, 6, 4, 2, seed=3, noise=0.3).X
-    parameters = {"random_state": 0, "max_iter": 5}
-    plain = {"preprocessing": {}, "parameters": parameters}
+    plain = {"preprocessing": {}, "parameters": {"random_state": 0, "max_iter": 5}}
     config, measures = measured(dataset_of(X), tmp_path, components=(3,), actives=(1, 3), **plain)
     baseline = table(config, measures).baseline
     assert set(baseline) == {1, 3}
