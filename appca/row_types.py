@@ -44,7 +44,8 @@ def types_of(dataset: Any, fitted: Any, compare: Callable[..., Any]) -> RowTypes
         sides = [codes == code for code in range(codes.max() + 1)]
         every = [compare(dataset, fitted, side).differences for side in sides if not side.all()]
         told = [[d for d in of_type if d.kind == of and d.matters] for of_type in every]
-        _TYPES[fitted] = RowTypes(codes, named(told, dataset) if told else (NONE,))
+        clear = any(told)  # otherwise, one type is only wider than another
+        _TYPES[fitted] = RowTypes(codes * clear, named(told, dataset) if clear else (NONE,))
     return _TYPES[fitted]
 
 
@@ -73,8 +74,7 @@ def grouped(P: np.ndarray) -> np.ndarray:
         shares = min(mixtures)[2].predict_proba(P) if mixtures else np.ones((len(P), 1))
     sizes = np.bincount(shares.argmax(axis=1), minlength=shares.shape[1])
     n_types = max(1, (sizes >= max(FEWEST, LEAST_SHARE * len(P))).sum())
-    large = np.argsort(-sizes, kind="stable")[:n_types]
-    return np.asarray(shares[:, large].argmax(axis=1))
+    return np.asarray(shares[:, np.argsort(-sizes, kind="stable")[:n_types]].argmax(axis=1))
 
 
 def named(told: list[list[Any]], dataset: Any) -> tuple[str, ...]:
