@@ -260,8 +260,7 @@ def matrix_of(X: Any) -> Matrix:
             msg = f"Column “{shortened(name)}” of X has values that are not numbers; drop it."
             raise InputError(msg)
         parts.append(x if x.dtype.kind in "iu" else x.astype(np.float64))
-    rows = np.column_stack(parts or [np.empty((len(X), 0))])
-    return Matrix(rows, names)
+    return Matrix(np.column_stack(parts or [np.empty((len(X), 0))]), names)
 
 
 def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
@@ -464,8 +463,7 @@ def labels_of(obs: "pd.DataFrame") -> dict[str, np.ndarray]:
             values = column.to_numpy(np.float64, na_value=np.nan)
             numbers[str(name)] = np.where(np.isfinite(values), values, np.nan)
         elif column.nunique() <= MOST_CATEGORIES:
-            texts = column.astype(object).where(column.notna(), "")
-            words[str(name)] = texts.to_numpy(str)
+            words[str(name)] = column.astype(object).where(column.notna(), "").to_numpy(str)
     return words | numbers
 
 

@@ -51,8 +51,7 @@ def curves(rows: np.ndarray, colours: Sequence[str]) -> bytes:
     among = np.append(rows, 0.0) if len(rows) == 1 else rows
     low, high = float(among.min()), float(among.max())
     x = (starts * 2 * MOST_PLACES / max(D - 1, 1)).repeat(twice).round().astype(int).tolist()
-    levels = np.vstack([0 * values[:1], values])
-    y = height * (0.95 - 0.9 * (levels - low) / ((high - low) or 1.0))
+    y = height * (0.95 - 0.9 * (np.vstack([0 * values[:1], values]) - low) / ((high - low) or 1.0))
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * MOST_PLACES} {height}" '
     svg += 'preserveAspectRatio="none" fill="none" stroke-width="1.5">'
     for colour, line in zip((GREY, *colours), y.round().astype(int).tolist(), strict=True):

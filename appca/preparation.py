@@ -56,8 +56,7 @@ def _idf(rows: Rows) -> np.ndarray:
 
     counts = vstack([csr_array(x) for x in rows()], format="csr")
     idf = TfidfTransformer().fit(counts).idf_
-    lengths = np.sqrt(counts.multiply(counts) @ idf**2)
-    return np.append(np.median(lengths), idf)
+    return np.append(np.median(np.sqrt(counts.multiply(counts) @ idf**2)), idf)
 
 
 def _tfidf(x: np.ndarray, learned: np.ndarray) -> np.ndarray:

@@ -44,8 +44,7 @@ def serve(
     while True:
         request = json.loads(requests.get())
         stop_was_asked.clear()
-        answer = work(request, lambda news: say("news", news))
-        say("answer", answer)
+        say("answer", work(request, lambda news: say("news", news)))
 
 
 def _listen(requests: "queue.SimpleQueue[str]") -> None:

@@ -112,8 +112,7 @@ def is_text(column: np.ndarray) -> bool:
     """Whether all characters of an array's texts are valid and can be encoded as UTF-8."""
     if column.dtype.kind != "U" or not column.size * column.dtype.itemsize:
         return True
-    native = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).reshape(-1)
-    codes = native.view(np.uint32)
+    codes = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
     if codes.max() < 0xD800:
         return True
     return not bool(((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any())

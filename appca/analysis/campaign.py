@@ -59,8 +59,7 @@ class Campaign(Recorded):
         journal.begin(self.id, self.to_dict())
         for place in places:
             report(place, 0.0)
-            measured = measure(steps[place], partial(report, place))
-            journal.append(self.id, [*steps[place], *measured])
+            journal.append(self.id, [*steps[place], *measure(steps[place], partial(report, place))])
 
     def records(self, home: Path) -> dict[Step, Record]:
         """Map each measured step to the remainder of its record."""
@@ -100,5 +99,4 @@ class FitCampaign(Campaign, OfModel):
 
 def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
     """Return the indices of the rows to use, ascending: all, or a random sample of `max_rows`."""
-    drawn = np.random.default_rng(random_state).permutation(n_rows)[:max_rows]
-    return np.sort(drawn)
+    return np.sort(np.random.default_rng(random_state).permutation(n_rows)[:max_rows])

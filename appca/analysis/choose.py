@@ -149,8 +149,7 @@ def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
 
     def in_folds(k: int, active: int) -> Floats:
         steps = ((k, active, fold) for fold in range(config.n_folds))
-        records = [measured.get(step, [None] * 4)[:4] for step in steps]
-        return np.array(records, dtype=np.float64)
+        return np.array([measured.get(step, [None] * 4)[:4] for step in steps], dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
     some = np.isfinite(values[..., 3])

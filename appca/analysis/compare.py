@@ -42,8 +42,7 @@ def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
     from appca.models.draws import match
 
     places, theirs, _, cosines = map(np.ndarray.tolist, match(first, second))
-    pairs = map(ComponentPair, places, theirs, cosines)
-    return [pair for pair in pairs if pair.cosine >= LEAST]
+    return [pair for pair in map(ComponentPair, places, theirs, cosines) if pair.cosine >= LEAST]
 
 
 def moves(
@@ -57,8 +56,7 @@ def moves(
     mine, theirs = [pair.first for pair in pairs], [pair.second for pair in pairs]
     both = (first[:, mine] & second[:, theirs]).sum(axis=1)
     either = first.sum(axis=1) + second.sum(axis=1) - both
-    overlap = np.where(either > 0, both / np.maximum(either, 1), 1.0)
-    return both < either, float(overlap.mean())
+    return both < either, float(np.where(either > 0, both / np.maximum(either, 1), 1.0).mean())
 
 
 _FA_PASSES = 500
@@ -242,8 +240,7 @@ def umap(split: Split, cap: Cap) -> RivalProjection:
     few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
 
     def told(_stage: str, _share: float) -> None:
-        is_late = cap.over() and dataset is not few
-        refuse_if(is_late, f"not finished within {cap.seconds:g} s")
+        refuse_if(cap.over() and dataset is not few, f"not finished within {cap.seconds:g} s")
 
     for dataset in (few, split.dataset):
         cap.began = time.perf_counter()

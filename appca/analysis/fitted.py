@@ -210,8 +210,7 @@ class FittedRun(FittedModel, DescribedRows):
 
         if tuple(order) == tuple(range(len(order))) and -1 not in signs:
             return replace(self, names=names)
-        arrays = arranged(self.to_arrays(), order, signs)
-        return replace(FittedRun.from_arrays(arrays), names=names)
+        return replace(FittedRun.from_arrays(arranged(self.to_arrays(), order, signs)), names=names)
 
     def digest(self) -> str:
         """Return the SHA-256 (64 hex digits) of all arrays with their names and types."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca import row_types
 from appca.analysis.components import name_of, supports
 from appca.analysis.fitted import FittedRun
 from appca.analysis.permutation import corrected
@@ -44,17 +45,23 @@ def _of_panels(dataset: Dataset, fitted: FittedRun, _: object) -> np.ndarray:
     return np.column_stack(panel_trust(X, fitted.scores, fitted.active)[:3])
 
 
+def types_of(dataset: Dataset, fitted: FittedRun, _: object = None) -> row_types.RowTypes:
+    """Return the types of rows; the first call for a fit may take seconds."""
+    return row_types.types_of(dataset, fitted, compare)
+
+
 _TRUST = (
     "Pink: the neighbours of the point are far from it in the data. Teal: rows near it in the data "
     "are elsewhere in the picture; hover over the point to see lines to them."
 )
-MAP = "trust of the map"
+MAP, TYPE = "trust of the map", "type"
 COLOURS = {
     "residual": RowColour("Distance from its reconstruction.", lambda _, run, __: run.error),
     "membership": RowColour("Probability of its support.", lambda _, run, __: run.membership),
     "likelihood": RowColour("How probable a row is.", lambda _, run, __: run.log_likelihood_rows),
     "row order": RowColour("The file's order.", lambda d, *_: np.arange(d.n_rows), lambda *_: True),
     MAP: RowColour(_TRUST, lambda _, __, trust: trust, lambda _, trust: trust is not None),
+    TYPE: RowColour(row_types.ABOUT, types_of, lambda d, _: d.n_rows >= 2 * row_types.FEWEST),
     "trust of the panels": RowColour(_TRUST, _of_panels, lambda d, _: d.n_rows <= MOST_RANKED),
 }
 MEASURES = [key for key, colour in COLOURS.items() if colour.offered is None]

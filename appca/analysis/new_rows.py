@@ -164,8 +164,7 @@ class NewRowsVerdict(NamedTuple):
 
 def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
     """Compare distances of new rows with limits of the model or, if given, of the fit's rows."""
-    of_model = limits_of(distances, level)
-    return _judged(distances, of_model, run and limits_of(distances, level, run))
+    return _judged(distances, limits_of(distances, level), run and limits_of(distances, level, run))
 
 
 def standing_out(distances: Distances) -> NewRowsVerdict:

@@ -297,8 +297,7 @@ def mixtures(
         shares = counts[counts > 0] / max(counts.sum(), 1)
         effective = float(np.exp(-(shares * np.log(shares)).sum()))
         least = max(JOINED_ROWS, JOINED_SHARE * len(group.rows))
-        order = np.argsort(-counts, kind="stable").tolist()
-        joined = tuple(c for c in order if counts[c] >= least)
+        joined = tuple(c for c in np.argsort(-counts, kind="stable").tolist() if counts[c] >= least)
         mixed.append((group, Mixture(counts, effective, joined)))
     return sorted(mixed, key=lambda m: (-len(m[1].joined), -round(m[1].effective, 9), m[0].spread))
 

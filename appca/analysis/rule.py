@@ -75,8 +75,7 @@ def called(column: str, names: Sequence[str] = ()) -> str:
 def component_of(column: str) -> tuple[str, int]:
     """Return USES or SCORE and the component (from 1) of a column in `rule_table`; else "", 0."""
     kind, _, k = column.rpartition(" ")
-    of_component = f"{kind} " in (USES, SCORE) and k.isdecimal()
-    return (f"{kind} ", int(k)) if of_component else ("", 0)
+    return (f"{kind} ", int(k)) if f"{kind} " in (USES, SCORE) and k.isdecimal() else ("", 0)
 
 
 class RuleQuality(NamedTuple):

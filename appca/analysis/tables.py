@@ -9,6 +9,7 @@ import numpy as np
 
 from appca.analysis.components import own_name, supports
 from appca.analysis.fitted import DescribedRows, FittedRun
+from appca.analysis.groups import types_of
 from appca.storage.packed import write
 
 if TYPE_CHECKING:
@@ -29,10 +30,11 @@ class Columns(NamedTuple):
 
     named: bool = False  # use the users' names of components
     inclusion: bool = False  # P(row uses component), for each component
+    types: bool = False  # the type of each row of a fit, see `groups.types_of`
 
 
 USUAL = Columns()
-_OTHERS = ("id", "subspace", "membership", "reconstruction_error", "log_likelihood")
+_OTHERS = ("id", "type", "subspace", "membership", "reconstruction_error", "log_likelihood")
 
 
 def projection_table(
@@ -43,9 +45,9 @@ def projection_table(
 ) -> "pd.DataFrame":
     """Return a table of all rows, or of `rows`: ids, scores, and goodness of fit.
 
-    Columns are `id`, the labels, `subspace`, `component_1` and so on, or their names (scores, zero
-    if the component is not used), optionally `inclusion_1` and so on (probability that the row uses
-    the component), `membership` (probability of the row's support), `reconstruction_error` (mean
+    Columns are `id`, the labels, optionally `type`, `subspace`, `component_1` and so on, or their
+    names (scores, zero if unused), optionally `inclusion_1` and so on (probability that the row
+    uses the component), `membership` (probability of its support), `reconstruction_error` (mean
     squared error per feature) and `log_likelihood` (nats).
     """
     import pandas as pd
@@ -53,7 +55,11 @@ def projection_table(
     rows = np.arange(len(described.scores)) if rows is None else np.asarray(rows)
     codes, names = supports(described.active[rows]) if len(rows) else (rows, [])
     sure = described.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0))
-    results = {
+    results = {}
+    if columns.types and isinstance(described, FittedRun):
+        of_rows, called = types_of(dataset, described)
+        results["type"] = np.array(called, dtype=object)[of_rows[rows]]
+    results |= {
         "subspace": np.array(names, dtype=object)[codes],
         **dict(zip(headings(described, columns), described.scores[rows].T, strict=True)),
         **{f"inclusion_{k + 1}": column for k, column in enumerate(sure.T)},

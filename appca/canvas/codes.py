@@ -114,8 +114,7 @@ def scene_of_codes(
     shown = rows.pictures or rows.dataset
     pictured = shown.image_shape is not None
     usage = usage_of_slots(codes.slots, codes.values, codes.n_components, pictured=pictured)
-    labels = rows.dataset.labels
-    colourings = {f"label:{name}": label_colour(rows.dataset, name) for name in labels}
+    colourings = {f"label:{name}": label_colour(rows.dataset, name) for name in rows.dataset.labels}
     colourings["size"] = colour_by("Size of code", np.linalg.norm(codes.values, axis=1))
     pca = Map("PCA of codes", _principal(codes))
     strongest, values = _strongest(usage)

@@ -88,8 +88,7 @@ def draw(
     with styled(dark=dark):
         width = 2 * MARGIN + columns * (wide + GAP) + SIDEBAR
         listed = HEAD + LEGEND_LINE * (min(len(coloured["names"]), LISTED_CLASSES) / 2 + 2)
-        panels_high = -(-len(fullest) // columns) * (high + HEAD + FOOT)
-        height = 2 * MARGIN + max(panels_high, listed, 2.0)
+        height = 2 * MARGIN + max(-(-len(fullest) // columns) * (high + HEAD + FOOT), listed, 2.0)
         figure = StillFigure(figsize=(width, height))
         if coloured["names"]:
             legend = _legend(figure, coloured, width - SIDEBAR)
@@ -392,5 +391,4 @@ def _drawn(
         there = ", ".join(repr(name) for name in scene.meta["layouts"] if name != "pca")
         msg = f"by is one of {there}; got {layout!r}."
         raise InputError(msg)
-    colouring = "" if y is None else next(iter(scene.meta["colourings"]))
-    return draw(scene, layout, colouring, dark=dark)
+    return draw(scene, layout, "" if y is None else next(iter(scene.meta["colourings"])), dark=dark)

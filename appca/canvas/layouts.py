@@ -57,8 +57,7 @@ def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layou
     positions = (values - limits[:, 0]) / (2 * half)
     whole = panels.whole(usage)
     x, y = positions[whole.rows].T
-    shown = np.zeros((1, 2), np.int64)
-    on_axes = Axes(shown, np.array([[[0.0, 1.0]] * 2]), x, y)
+    on_axes = Axes(np.zeros((1, 2), np.int64), np.array([[[0.0, 1.0]] * 2]), x, y)
     layout = _layout("map", title, whole, on_axes, usage)
     panel = layout.header["panels"][0]
     panel |= {"axes": [0, 1], "range": _ranges(limits)}

@@ -12,6 +12,7 @@ from appca.analysis.groups import COLOURS, MAP, MEASURES, column_of
 from appca.canvas.image_placement import spread_order
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour
+from appca.row_types import RowTypes
 from appca.words import capital
 
 SOME, MANY = 0.05, 0.2  # rank errors, as shares of the largest possible error
@@ -51,6 +52,8 @@ def colour_of(dataset: Dataset, fitted: FittedRun, choice: str, trust: object = 
         return label_colour(dataset, name)
     if choice in COLOURS:
         title, values = capital(choice), COLOURS[choice].of(dataset, fitted, trust)
+        if isinstance(values, RowTypes):
+            return Colour("category", title, values.codes, values.names)
         if np.ndim(values) > 1:
             return trust_colour(values, title)
     else:
@@ -122,8 +125,7 @@ def usage_of_slots(
     taken = slots != np.iinfo(slots.dtype).max
     unit = _unit(values[taken])
     scores = np.clip(np.rint(values / unit), -FULL, FULL).astype(np.int16)
-    priority = spread_order(len(slots))
-    return Usage(slots, scores, unit, values, n_components, priority, pictured)
+    return Usage(slots, scores, unit, values, n_components, spread_order(len(slots)), pictured)
 
 
 def _unit(values: np.ndarray) -> float:
@@ -181,8 +183,7 @@ def subspaces(usage: Usage) -> Groups:
         order[:MOST_PANELS] = sorted(order[:MOST_PANELS], key=sets.__getitem__)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    by_priority = rank[member[usage.priority]]
-    rows = usage.priority[stable_order(by_priority, len(order))]
+    rows = usage.priority[stable_order(rank[member[usage.priority]], len(order))]
     kept = order[:MOST_PANELS]
     start = np.concatenate([[0], np.cumsum(counts[kept])])
     gathered = len(order) - len(kept)
@@ -256,8 +257,7 @@ def _users(usage: Usage, components: set[int]) -> dict[int, np.ndarray]:
 
 def whole(usage: Usage) -> Groups:
     """Return a group of all rows, or of as many as may be drawn."""
-    rows = usage.priority[:MOST_POINTS]
-    n = len(usage.priority)
+    rows, n = usage.priority[:MOST_POINTS], len(usage.priority)
     return Groups([()], rows, np.array([0, len(rows)]), np.array([n]), 0, len(rows))
 
 
@@ -299,8 +299,7 @@ def _keys(usage: Usage) -> np.ndarray:
 
 def stable_order(codes: np.ndarray, n_codes: int) -> np.ndarray:
     """Return indices of a stable sort, which is fast for small types."""
-    small = np.min_scalar_type(max(n_codes, 1))
-    return np.argsort(codes.astype(small), kind="stable")
+    return np.argsort(codes.astype(np.min_scalar_type(max(n_codes, 1))), kind="stable")
 
 
 JITTER = -1  # in place of a component: spread rows along an axis without one
@@ -347,8 +346,7 @@ def placed(
 ) -> Axes:
     """Place the points of all panels on their axes; by default, panels have their own ranges."""
     panel = groups.panel_of_point
-    rows = groups.rows[: len(panel)]
-    along = [_along(usage, rows, shown[panel, axis], axis) for axis in (0, 1)]
+    along = [_along(usage, groups.rows[: len(panel)], shown[panel, axis], axis) for axis in (0, 1)]
     if component_ranges is None:
         ranges = np.stack([tails(values, groups.start) for values in along], axis=1)
     else:

@@ -146,8 +146,7 @@ class Explorer(anywidget.AnyWidget):
         self.run: FittedRun | None = None  # the model's results for the rows
         self._maps = {title: map_of(title, xy, rows.dataset) for title, xy in maps.items()}
         self._shape = shape  # image shape of the components of codes
-        nothing = np.empty(0, np.int64)
-        super().__init__(model=model, selection=nothing, _height=height)
+        super().__init__(model=model, selection=np.empty(0, np.int64), _height=height)
         self.on_msg(self._answer)
 
     @traitlets.validate("model")

@@ -109,8 +109,7 @@ def table_of(dataset: Dataset) -> "pd.DataFrame":
     }
     name = "row" if "id" in {*names, *labels} else "id"
     front = pd.DataFrame({name: dataset.ids.astype(object)} | labels)
-    values = pd.DataFrame(dataset.with_gaps(), columns=list(names))
-    return pd.concat([front, values], axis=1)
+    return pd.concat([front, pd.DataFrame(dataset.with_gaps(), columns=list(names))], axis=1)
 
 
 def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:

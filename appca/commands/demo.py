@@ -76,8 +76,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         with parsing.in_flags(config.parameters):
             fits.append(fit_run(dataset, config, Meter(dataset.n_rows)).fitted)
         clear()
-    about = (dataset.provenance.get("citation"), LICENCES.get(options.data))
-    note = ". ".join(filter(None, about))
+    note = ". ".join(filter(None, (dataset.provenance.get("citation"), LICENCES.get(options.data))))
     write_page(path, GivenRows(dataset, None), fits, {}, dataset.name, note)
     say(f"wrote {path}, {path.stat().st_size} bytes")
     if not options.no_browser:

@@ -138,8 +138,7 @@ class Dataset:
         if isinstance(X, np.ma.MaskedArray):  # masked means missing
             masked = np.ma.getmaskarray(X)
             missing = masked if missing is None else masked | np.asarray(missing)
-            means = np.ma.filled(X.astype(np.float64).mean(axis=0), 0.0)
-            X = np.where(masked, means, X.data)
+            X = np.where(masked, np.ma.filled(X.astype(np.float64).mean(axis=0), 0.0), X.data)
         X = np.asarray(X)
         is_table, is_number = X.ndim == 2, X.dtype.kind in "buif"
         (n, d), least = X.shape if is_table else (0, 0), counted(self.least_rows, "row")

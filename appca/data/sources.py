@@ -390,8 +390,7 @@ def draw_indicators(
     refuse_if(design not in DESIGNS, f"design must be one of {', '.join(DESIGNS)}; got {design!r}.")
     shape = (n_rows, n_components)
     if design == "sparse":
-        odds = rng.beta(3.0 / n_components, 1.0, n_components)
-        return rng.random(shape) < odds
+        return rng.random(shape) < rng.beta(3.0 / n_components, 1.0, n_components)
     if design == "dense":
         return rng.random(shape) < rng.beta(8.0, 2.0, n_components)
     if design == "subspace":

@@ -117,8 +117,7 @@ class Jobs:
                 raise InputError(GONE)
             job = next((job for job in self._open if job.status.key == key), None)
             if job is None:
-                new = JobStatus(uuid.uuid4().hex[:ID_DIGITS], kind, spec, key, asked)
-                job = _Job(new, begins)
+                job = _Job(JobStatus(uuid.uuid4().hex[:ID_DIGITS], kind, spec, key, asked), begins)
                 self._open.append(job)
             job.begins = min(job.begins, begins)
             job.status = job.status._replace(asked=asked or job.status.asked)

@@ -216,8 +216,7 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     tol = config.parameters.get("tol", TOL) * dataset.n_rows  # PPCA uses EM without this setting
     incomplete = len(dataset.incomplete_rows)
     seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config, incomplete=incomplete)
-    watch = FitProgress(context, tol, config.is_sampled, seconds)
-    result = fit_run(dataset, config, watch, fitted)
+    result = fit_run(dataset, config, FitProgress(context, tol, config.is_sampled, seconds), fitted)
     context.report("storing", 1.0)
     config = replace(config, stopped_at=result.info.stopped_at)
     return {"run": store.save(config, result, name, origin).id}
@@ -265,8 +264,7 @@ def _prepared(
     config: RunConfig | EmbeddingConfig, context: Context, expected: Callable[[int, int], float]
 ) -> tuple[Dataset, Fitted]:
     dataset = context.dataset(config.dataset)
-    seconds = expected(dataset.n_rows, dataset.n_features)
-    context.report("preprocessing", 0.0, seconds_left=seconds)
+    context.report("preprocessing", 0.0, seconds_left=expected(dataset.n_rows, dataset.n_features))
     options = Preprocessing.from_dict(config.preprocessing)
     return dataset, options.fit(dataset.X, missing=dataset.missing)
 
@@ -359,8 +357,7 @@ def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
         if key not in guesses:
             parameters = config.parameters | settings
             fit = RunConfig(config.dataset, config.preprocessing, config.model, parameters)
-            incomplete = rows if config.around_gaps else 0
-            alone = estimate_seconds(rows, width, fit, incomplete=incomplete)
+            alone = estimate_seconds(rows, width, fit, incomplete=rows if config.around_gaps else 0)
             guesses[key] = 2 * max(alone - 0.07, 0.005)  # minus a run's measured overhead
         seconds.append(weight * guesses[key])
     return seconds

@@ -164,8 +164,7 @@ def summed(pairs: Floats, c: Floats, n_active: int) -> SetSums:
         used, h = 1.0 - used, b + change
         second = both[:, i, j] + h[:, i] * h[:, j] - change[:, i] * change[:, j]
     value = top + offset
-    best = supports(K, L)[which[0]]
-    return SetSums(value + np.log(total), value, best, used, h, second)
+    return SetSums(value + np.log(total), value, supports(K, L)[which[0]], used, h, second)
 
 
 def sums(

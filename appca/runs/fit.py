@@ -363,8 +363,7 @@ def on_ground(dataset: Dataset, config: RunConfig) -> bool:
 
 def width(config: RunConfig) -> int:
     """Return the number of coordinates for previews, rounded up so that several K share them."""
-    least = max(COORDINATES, COORDINATES_PER_COMPONENT * config.k)
-    return 1 << (least - 1).bit_length()
+    return 1 << (max(COORDINATES, COORDINATES_PER_COMPONENT * config.k) - 1).bit_length()
 
 
 def prepare(

@@ -84,8 +84,7 @@ def load_model(path: Path | str) -> Any:
         if ESTIMATOR in packed:
             return _saved(packed, name)
     config, info, model, names = read_model(name, path)
-    n_iter = int(info.get("n_iter", len(model.log_likelihoods)))
-    how = n_iter, str(info.get("stop_reason", ""))
+    how = int(info.get("n_iter", len(model.log_likelihoods))), str(info.get("stop_reason", ""))
     estimator = estimator_class(config.model)(**config.parameters)
     _restore(name, config.model, estimator, model, how)
     loaded = _named(behind(config.preprocessing, estimator, model), names)

@@ -169,8 +169,7 @@ class RunConfig(OfModel):
     @property
     def unknown(self) -> list[str]:
         """Recorded settings that this version of the model does not have."""
-        settings = defaults(self.model, "gibbs")
-        return sorted(set(self.to_dict()["parameters"]) - set(settings))
+        return sorted(set(self.to_dict()["parameters"]) - set(defaults(self.model, "gibbs")))
 
     def to_be_fitted(self, **changes: Any) -> Self:
         """Return these settings with changes, for a fit that is neither stopped nor imported."""

@@ -172,8 +172,7 @@ def _entry(member: str, compression: int) -> zipfile.ZipInfo:
 
 def npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Read shape, whether the order is Fortran's, and dtype; raises like NumPy's parsers."""
-    version = np.lib.format.read_magic(stream)
-    return _HEADERS.get(version, _HEADERS[2, 0])(stream)
+    return _HEADERS.get(np.lib.format.read_magic(stream), _HEADERS[2, 0])(stream)
 
 
 def give_back(part: np.ndarray) -> None:

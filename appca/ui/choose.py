@@ -406,8 +406,7 @@ def hidden_cells(dataset: Dataset, shown: Shown) -> None:
     st.markdown(f"**{counted(dataset.n_missing, 'missing cell')}** in the data, {share}.")
     if shown.fitted.imputed is not None:
         made, file = partial(filled_csv, dataset, shown.fitted.imputed), stem_of(dataset.name)
-        title = "Save the data, filled by the model"
-        save_button(title, made, f"{file}-filled.csv", key="filled")
+        save_button("Save the data, filled by the model", made, f"{file}-filled.csv", key="filled")
 
 
 def _hidden(dataset: Dataset, config: MaskedConfig) -> None:

@@ -240,8 +240,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
     if file is not None:
         try:
             read = partial(read_sets_apart, file.name, file, arrivals.scratch(), dataset.provenance)
-            features = kept(f"sets-{file.file_id}", read)
-            st.session_state[key] = Sets(features, file.file_id)
+            st.session_state[key] = Sets(kept(f"sets-{file.file_id}", read), file.file_id)
         except InputError as error:
             st.error(markdown(str(error)))
     sets: Sets = st.session_state.get(key) or Sets({}, "")

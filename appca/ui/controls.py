@@ -76,6 +76,11 @@ def colour_key(digest: str) -> str:
     return f"colour-{state.whole(digest)[:8]}"
 
 
+def is_by_type(dataset: Dataset) -> bool:
+    """Whether rows are coloured by their type."""
+    return bool(st.session_state.get(colour_key(dataset.digest)) == groups.TYPE)
+
+
 def colour_by(dataset: Dataset, key: str) -> None:
     """Colour by a key of `offers`; for other keys see `chosen`."""
     st.session_state[colour_key(dataset.digest)] = key
@@ -132,8 +137,7 @@ def tools(dataset: Dataset, shown: fits.Shown) -> None:
 
 def leave_out_button(label: str, dataset: Dataset, rows: np.ndarray, why: str, key: str) -> None:
     """Draw a button that continues without rows; see `Dataset.without`."""
-    icon = ":material/playlist_remove:"
-    press(label, key, state.leave_out, dataset, rows, why, icon=icon)
+    press(label, key, state.leave_out, dataset, rows, why, icon=":material/playlist_remove:")
 
 
 def _by_rule(dataset: Dataset, shown: fits.Shown) -> None:
@@ -179,8 +183,7 @@ def _keep(dataset: Dataset) -> None:
     st.session_state[f"{NAMED}-which-{dataset.digest[:8]}"] = kept
     if kept in older:
         now, before = (counted(int(rows.sum()), "row") for rows in (mask, older[kept]))
-        text = f"“{kept}” is saved with {now}; it replaces a selection of {before}."
-        state.notify("info", text)
+        state.notify("info", f"“{kept}” is saved with {now}; it replaces a selection of {before}.")
 
 
 def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:

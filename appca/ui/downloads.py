@@ -109,5 +109,4 @@ def component_buttons(dataset: Dataset, shown: fits.Shown) -> None:
 @services.by_key(8)
 def _patterns(fitted: FittedRun) -> Patterns:
     before = fitted.preprocessing._replace(prepare=None)  # in the units of the components
-    mean = before.inverse_transform(fitted.mean[None])[0]
-    return Patterns(in_data_space(fitted), mean)
+    return Patterns(in_data_space(fitted), before.inverse_transform(fitted.mean[None])[0])

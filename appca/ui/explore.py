@@ -10,7 +10,7 @@ import streamlit as st
 
 from appca.analysis.compare import PAPER, ROW_SCALES, VARIANCES, better, variant_settings
 from appca.analysis.components import farthest
-from appca.analysis.groups import COLOURS, MAP, compare, sentence
+from appca.analysis.groups import COLOURS, MAP, TYPE, compare, sentence
 from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
@@ -46,7 +46,8 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
         with st.container(key="pictures"):
             alt = f"{len(chosen_images)} of the selected images"
             st.image(sheet_of(dataset, chosen_images, A_LINE), width="stretch", alt=alt)
-    if colouring not in (choices := colour_choices(dataset)) and colouring[:8] != "feature:":
+    choices = colour_choices(dataset)
+    if colouring not in choices and not colouring.startswith(("feature:", TYPE)):
         colouring = next(iter(choices))
     chosen = canvas.coloured(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
     labels = (label_colour(dataset, name) for name in dataset.labels)

@@ -206,8 +206,7 @@ def figure_card(material: Material) -> Callable[[], None]:
     key = f"{shown.key} {material.colour} {chosen} {marked} {where}"
 
     def draw() -> None:
-        alt = f"Figure: {titles[chosen]}"
-        place.image(preview(key, every[chosen]), alt=alt, width="stretch")
+        place.image(preview(key, every[chosen]), alt=f"Figure: {titles[chosen]}", width="stretch")
 
     return draw
 
@@ -242,7 +241,7 @@ def projections(dataset: Dataset, shown: fits.Shown, rows: np.ndarray | None) ->
                 persist_state="session",
                 help="The probability that a row uses each component, in further columns.",
             )
-        columns = Columns(bool(named), bool(inclusion))
+        columns = Columns(bool(named), bool(inclusion), controls.is_by_type(dataset))
         with place:
             made = partial(projection_table, dataset, shown.fitted, rows, columns)
             table_buttons(made, shown, stem, columns=columns)

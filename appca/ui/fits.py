@@ -413,8 +413,7 @@ def _put_on_screen(now: Shown) -> Shown:
                 old = pairs[k][0] if k in pairs else -1
                 kept = last.came[k] if same and k < len(last.came) else ""
                 came[k] = "new" if old < 0 else f"was {old + 1}" if old != k else kept
-        new = Screen(whole, now.config.id, now.key, rows, tuple(came))
-        st.session_state[KEYS.screen] = new
+        st.session_state[KEYS.screen] = Screen(whole, now.config.id, now.key, rows, tuple(came))
     return now
 
 
@@ -424,8 +423,7 @@ def _short_fit(wanted: RunConfig, watch: Callable[[], object]) -> FitResult:
     if not on_ground(dataset, wanted):
         return preview(dataset, wanted, watch=watch)
     key = json.dumps([wanted.dataset, wanted.preprocessing, width(wanted)], sort_keys=True)
-    ground = _ground(key, dataset, wanted, watch=watch)
-    return preview(dataset, wanted, ground=ground, watch=watch)
+    return preview(dataset, wanted, ground=_ground(key, dataset, wanted, watch=watch), watch=watch)
 
 
 def _is_wanted() -> bool:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence
+from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, types_of
 from appca.analysis.new_rows import against_correlations, standing_out
 from appca.analysis.rows import Mixture, SimilarRows, distances, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
@@ -69,7 +69,8 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
 
 def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
     token, every = state.token(dataset), np.arange(dataset.n_rows)
-    offered = kept(f"offered-{shown.key}", lambda: _offered(dataset, shown))
+    typed = controls.is_by_type(dataset)
+    offered = kept(f"offered-{shown.key}-{typed}", lambda: _offered(dataset, shown, typed))
     if token is not None:
         offered = {token: ("the selection", np.flatnonzero(state.get(dataset)))} | offered
     key, look = f"{shown.config.id}-{token}", dict[str, Any](width=230, persist_state="session")
@@ -89,8 +90,13 @@ def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
     return [(whose, mask, of), (rest, others, against)]
 
 
-def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]]:
+def _offered(dataset: Dataset, shown: Shown, typed: bool) -> dict[str, tuple[str, np.ndarray]]:
+    codes, names = types_of(dataset, shown.fitted) if typed else (np.empty(0), ())
     choices = {
+        f"type {c}": (f"“{name}”", np.flatnonzero(codes == c))
+        for c, name in enumerate(names if len(names) > 1 else ())
+    }
+    choices |= {
         f"panel {subspace.components}": (f"subspace {title(subspace.components)}", subspace.rows)
         for subspace in ranked(shown.fitted.active)[:PANELS]
     }
@@ -208,8 +214,7 @@ def _similar_sentence(groups: FoundGroups) -> str:
 
 @by_key(16)
 def _grouped(fitted: FittedRun, size: int) -> list[SimilarRows]:
-    spaces = fullest(fitted.active, MOST_SUBSPACES)
-    groups = similar(fitted.scores, fitted.components, spaces, size)
+    groups = similar(fitted.scores, fitted.components, fullest(fitted.active, MOST_SUBSPACES), size)
     return [group for group in groups if len(group.rows) >= LEAST_MEMBERS]
 
 

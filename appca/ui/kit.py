@@ -94,8 +94,7 @@ def table(heads: Iterable[object], lines: Iterable[Iterable[object]]) -> str:
     for name, *cells in lines:
         first = tag("th", words(name), scope="row")
         body += tag("tr", first + "".join(tag("td", words(cell)) for cell in cells))
-    inner = tag("thead", tag("tr", head)) + tag("tbody", body)
-    return tag("div", tag("table", inner), "ca-table")
+    return tag("div", tag("table", tag("thead", tag("tr", head)) + tag("tbody", body)), "ca-table")
 
 
 Level = Literal["good", "doubtful", "bad", "unknown"]
@@ -458,8 +457,7 @@ def preview_note(shown: fits.Shown) -> bool:
     if config.imported is not None:
         text = "This fit is from a session file. Fit here to check that its settings give these "
         mark("imported", help=f"{text}numbers.")
-        here = config.to_be_fitted()
-        press("Fit here", "fit_here", state.open_config, here, type="tertiary")
+        press("Fit here", "fit_here", state.open_config, config.to_be_fitted(), type="tertiary")
     elif config.stopped_at is not None:
         work = counted(shown.info.n_iter, "sweep" if config.is_sampled else "iteration")
         mark(f"stopped by hand after {work}", help="This fit was kept before it had converged.")

@@ -180,12 +180,10 @@ def together(
 
     `new` has the columns of the data; `projected` describes all its rows with the fit.
     """
-    order = np.random.default_rng(PLACEMENT_SEED).permutation(dataset.n_rows)
-    old = np.sort(order[:MOST_OLD])
+    old = np.sort(np.random.default_rng(PLACEMENT_SEED).permutation(dataset.n_rows)[:MOST_OLD])
     ids = np.concatenate([dataset.ids[old], [f"new: {text}" for text in new.ids[drawn]]])
     if len(set(ids.tolist())) < len(ids):
-        places = enumerate(ids)
-        ids = np.array([f"{text} ({'data' if i < len(old) else i})" for i, text in places])
+        ids = np.array([f"{text} ({'data' if i < len(old) else i})" for i, text in enumerate(ids)])
 
     def label(name: str) -> np.ndarray:
         sides = ((dataset, old), (new, drawn))

@@ -42,8 +42,7 @@ _NAMED = {"datasets", "selections", "numbers"}  # folders with entries named aft
 def _source_card(source: Source) -> None:
     picture = _picture_of(source.key, are_here(source.key))
     if picture is not None:
-        turned = is_dark() and source.key not in PHOTOGRAPHS
-        picture = in_the_dark(picture) if turned else picture
+        picture = in_the_dark(picture) if is_dark() and source.key not in PHOTOGRAPHS else picture
         st.image(picture, width="stretch", alt=f"Some of {source.title}")
     else:
         st.html(tag("div", words(source.tile), "ca-tile"))

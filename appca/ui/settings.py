@@ -144,8 +144,7 @@ def offer(dataset: Dataset, shown: Shown) -> None:
         st.caption(f"A map needs {LEAST_ROWS} rows or more.")
     elif not kit.follow(config.id, cancel="umap_cancel"):
         takes = about(sum(map_seconds(dataset.n_rows, dataset.n_features).values()))
-        label = f"Lay out the map, {takes}"
-        kit.job_button(label, "umap_run", "umap", config.id, config.to_dict())
+        kit.job_button(f"Lay out the map, {takes}", "umap_run", "umap", config.id, config.to_dict())
 
 
 FIXED = "fixed"

@@ -128,8 +128,7 @@ def _apply_k_and_l(address: dict[str, str]) -> None:
 def open_dataset(digest: str) -> None:
     """Show a data set with its last configuration, or a suggested one."""
     dataset = services.dataset(digest)  # raises before anything has changed
-    config = st.session_state.get(KEYS.configs, {}).get(digest)
-    _set(config or first_config(dataset))
+    _set(st.session_state.get(KEYS.configs, {}).get(digest) or first_config(dataset))
 
 
 def open_config(wanted: RunConfig) -> None:
@@ -155,8 +154,7 @@ def with_parameters(**changes: object) -> RunConfig:
     wanted = {**old.parameters, **changes}
     if isinstance(changes.get("n_active"), int):
         wanted["n_components"] = max(wanted["n_components"], wanted["n_active"])
-    changed = old.to_be_fitted(parameters=suited(old.model, wanted))
-    return fitting_limits(changed, current_dataset())
+    return fitting_limits(old.to_be_fitted(parameters=suited(old.model, wanted)), current_dataset())
 
 
 def set_model(model: str) -> None:
@@ -492,8 +490,7 @@ def rename(run: Run | None, component: int, name: str) -> None:
         numbers = ComponentNumbers(home())
         old = numbers.of_run(run).names[component]
         numbers.rename(run, component, name)
-        both = (partial(numbers.rename, run, component, text) for text in (old, name))
-        note(*both)
+        note(*(partial(numbers.rename, run, component, text) for text in (old, name)))
 
 
 @guarded

@@ -162,8 +162,7 @@ def _question(opened: Opened, reading: Reading) -> None:
     option, other = doubt["option"], arrivals.changed(opened.draft, doubt["option"], doubt["other"])
     both = {doubt["now"]: reading, doubt["other"]: opened.read(other)}
     for place, (value, read) in zip(st.columns(2, gap="large"), both.items(), strict=True):
-        columns = columns_of(read)[:ASKED_COLUMNS]
-        looks = [(column, contents(read, column)) for column in columns]
+        looks = [(column, contents(read, column)) for column in columns_of(read)[:ASKED_COLUMNS]]
         cut = [(column, look._replace(cells=look.cells[:ASKED_ROWS])) for column, look in looks]
         with place:
             st.caption(DOUBTS[option, value])

@@ -266,8 +266,7 @@ SPOILED = BEST._replace(log_likelihood=BEST.log_likelihood - 150.0 * (np.arange(
 
 
 def close(n_parameters: int) -> RivalProjection:
-    wobble = np.tile([0.5, 0.5, -0.5, -0.4], 25)
-    return of_rows(BEST.log_likelihood + wobble, n_parameters)
+    return of_rows(BEST.log_likelihood + np.tile([0.5, 0.5, -0.5, -0.4], 25), n_parameters)
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,7 @@ def test_the_ends_hold_users_only_the_most_extreme_first_and_nobody_twice(rows, 
 @pytest.mark.parametrize("options", [{"divide": 4.0, "scale": "feature"}, {"pca": 3}])
 def test_average_and_patterns_rebuild_what_the_fit_rebuilds(options, seed):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(60, 6)) * np.arange(1, 7) + 5
-    before = Preprocessing(**options).fit(X)
+    before = Preprocessing(**options).fit(rng.normal(size=(60, 6)) * np.arange(1, 7) + 5)
     W, mean = rng.normal(size=(3, before.n_features)), rng.normal(size=before.n_features)
     fitted = fitted_run(rng.random((60, 3)) < 0.6, components=W, mean=mean, preprocessing=before)
     z = rng.normal(size=3)

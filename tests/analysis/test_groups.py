@@ -93,8 +93,7 @@ def test_all_tests_are_corrected_together_and_chance_is_found_as_rarely_as_it_sh
     p = np.array([one.p for one in found.differences])
     ranks = [np.sum(p <= one) for one in p]  # Benjamini and Hochberg: least m p_j / j of p_j >= p
     expected = [min(30 * p[j] / ranks[j] for j in np.flatnonzero(p >= one)) for one in p]
-    got = [one.corrected for one in found.differences]
-    np.testing.assert_allclose(got, expected, rtol=1e-12)
+    np.testing.assert_allclose([one.corrected for one in found.differences], expected, rtol=1e-12)
     masks = (np.random.default_rng(seed + k).permutation(120) < 30 for k in range(40))
     found = [min(one.corrected for one in compare(dataset, fitted, m).differences) for m in masks]
     # At most 5% of 40 are expected; 9 or more happen with probability 2e-4.
@@ -183,16 +182,14 @@ def a_table(seed: int) -> dict:
     columns = {f"x{j}": rng.normal(size=N) for j in range(20)}
     columns |= {"kind": np.array(list("abcd"))[rng.integers(0, 4, N)]}
     active = rng.random((N, 4)) < 0.6
-    scores = np.where(active, rng.normal(size=(N, 4)), 0.0)
-    return rule_table(scores, active, columns.items())
+    return rule_table(np.where(active, rng.normal(size=(N, 4)), 0.0), active, columns.items())
 
 
 @pytest.mark.parametrize("number", range(2))
 def test_a_planted_box_is_found_again(number):
     table = a_table(number)
     price, score = table["x3"], table["score 2"].values
-    inside = (price < 0.6) & (price > -1) & (score > -0.2)
-    found = described(table, inside, random_state=number)
+    found = described(table, (price < 0.6) & (price > -1) & (score > -0.2), random_state=number)
     assert {clause.column for clause in found.clauses} == {"x3", "score 2"}
     assert min(found.quality) > 0.93
     bounds = {clause.column: clause for clause in found.clauses}
@@ -244,8 +241,7 @@ def test_what_is_held_out_is_not_seen():
 
 
 def test_code_text_and_replay_select_the_same_rows():
-    rng = np.random.default_rng(6)
-    X = rng.normal(size=(400, 6))
+    X = np.random.default_rng(6).normal(size=(400, 6))
     frame = pd.DataFrame({"price": X[:, 0], "kind": np.where(X[:, 1] > 0, "it's", "no")})
     model = AdaptivePPCA(3, 1, init="pca", random_state=0).fit(X)
     rows = model.describe(X)

@@ -199,8 +199,7 @@ def test_a_map_is_given_the_trust_of_its_rows_by_its_own_neighbours(tmp_path):
 
 
 def test_false_and_missing_neighbours_are_two_ways_of_one_colouring():
-    levels = np.array([[0.0, 0.0], [0.0, 0.3], [0.1, 0.0], [0.3, 0.1]])
-    colour = trust_colour(levels)
+    colour = trust_colour(np.array([[0.0, 0.0], [0.0, 0.3], [0.1, 0.0], [0.3, 0.1]]))
     unknown = trust_colour(np.array([[np.nan, np.nan, 1.0]]), "Trust of the panels")
     assert (unknown.values.tolist(), unknown.name) == ([-1], "Trust of the panels")
     said = ["neighbours kept", "many missing", "some false", "many false, some missing"]
@@ -355,8 +354,7 @@ def test_the_start_from_scores_is_their_principal_plane_with_a_little_noise():
     start = start_from(scores, CONFIG)
     assert start.shape == (200, 2)
     assert start.tobytes() == start_from(scores, CONFIG).tobytes()
-    centred = scores - scores.mean(axis=0)
-    u, s, _ = np.linalg.svd(centred, full_matrices=False)
+    u, s, _ = np.linalg.svd(scores - scores.mean(axis=0), full_matrices=False)
     for j in range(2):
         assert abs(np.corrcoef(start[:, j], u[:, j] * s[j])[0, 1]) > 0.9999
     same = start_from(np.zeros((50, 1), np.float32), replace(CONFIG, n_components=3))

@@ -7,12 +7,14 @@ import pytest
 from scipy.stats import chi2, kstest, multivariate_normal
 from sklearn.metrics import adjusted_rand_score
 
-from appca import AdaptivePPCA
+from appca import AdaptivePPCA, row_types
 from appca.analysis import rows
 from appca.analysis.components import Subspace, ranked
 from appca.analysis.fitted import DescribedRows, FittedModel
+from appca.analysis.groups import types_of
 from appca.analysis.new_rows import new_rows_table, standing_out, verdict
 from appca.analysis.rows import Distances, SimilarRows, distances, joined_pairs, limits_of, mixtures
+from appca.analysis.tables import Columns, projection_table
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.sources import load
@@ -65,8 +67,7 @@ def test_both_statistics_split_the_mahalanobis_distance_of_the_row(seed, how):
         onto = np.linalg.pinv(A) @ A  # projector on the row's subspace
         off = y - onto @ y
         np.testing.assert_allclose(found.q[n], off @ off / NOISE, rtol=1e-9)
-        whole = y @ np.linalg.solve(C, y)
-        np.testing.assert_allclose(found.t2[n] + found.q[n], whole, rtol=1e-9)
+        np.testing.assert_allclose(found.t2[n] + found.q[n], y @ np.linalg.solve(C, y), rtol=1e-9)
         rank = np.linalg.matrix_rank(A) if S.any() else 0
         assert (found.inside[n], found.outside[n]) == (rank, D - rank)
     # Rows without components, or without a rest, are never flagged for it.
@@ -166,8 +167,7 @@ def wine_run(model, preprocessing=None, **parameters):
 
 @pytest.mark.parametrize("reduce", [{}, {"pca": 6}])
 def test_average_terms_and_residual_add_up_to_the_row_in_its_own_units(reduce):
-    options = {"divide": 2.0, "scale": "feature", **reduce}
-    dataset, fitted = wine_run("aPPCA", options, init="pca")
+    dataset, fitted = wine_run("aPPCA", {"divide": 2.0, "scale": "feature", **reduce}, init="pca")
     before = fitted.preprocessing
     found = rows.parts(dataset, fitted, 11)
     assert found.components == tuple(np.flatnonzero(fitted.active[11]))
@@ -326,6 +326,22 @@ def test_planted_clusters_are_recovered_nearest_rows_first_and_with_their_spread
         assert smaller.count(space.components) == round(len(space.rows) / 20)
 
 
+def test_planted_groups_are_types_named_by_their_columns_and_noise_has_none(seed):
+    rng = np.random.default_rng(seed)
+    truth, noise = rng.integers(3, size=600), rng.normal(size=(600, 6))
+    for apart in (0.0, 8.0):
+        X = noise + apart * np.eye(3, 6)[truth]
+        X[:9] += 4 * apart  # too few for a type
+        fitted, dataset = described_by(X), Dataset("d", X, np.arange(600), {}, None, None)
+        codes, names = types_of(dataset, fitted)
+        table = projection_table(dataset, fitted, columns=Columns(types=True))
+        assert table["type"].tolist() == [names[code] for code in codes]
+        assert (len(names) == 1) == (names == ("no clear types",)) == (not apart)
+    assert adjusted_rand_score(truth[9:], codes[9:]) > 0.9
+    assert {name[:14] for name in names} == {f"high feature {j}" for j in (1, 2, 3)}
+    assert (row_types.grouped(X) == row_types.grouped(X)).all()
+
+
 DIGITS = load("digits")
 
 
@@ -373,8 +389,7 @@ def test_the_table_adds_distances_limits_and_fit_to_the_projection():
         (distances(fitted), 0.99, ["model", "run"]),
         (None, 0.95, ["model"]),
     ):
-        said = verdict(own, run, level)
-        table = new_rows_table(clashing, found, said)
+        table = new_rows_table(clashing, found, verdict(own, run, level))
         names = [f"{name}_limit_{limit}" for limit in limits for name in ("t2", "q")]
         assert list(table.columns[-3 - len(names) :]) == ["t2", "q", *names, "fits"]
         np.testing.assert_allclose(table["t2_limit_model"], chi2.ppf(level, 2))

@@ -137,8 +137,7 @@ def test_p_is_at_least_what_the_orders_of_few_rows_allow_and_the_page_says_so():
     assert tests.loc[0, "p"] == pytest.approx(2 / 924, rel=0.6)
     assert tests.attrs["least_q"] == pytest.approx(1 / 924)
     rng = np.random.default_rng(0)
-    few = [{f"x{i}": rng.normal(size=6) for i in range(60)} for _ in range(2)]
-    tests = drifted(*few)
+    tests = drifted(*[{f"x{i}": rng.normal(size=6) for i in range(60)} for _ in range(2)])
     assert tests.attrs["least_q"] >= 0.05
     assert sentence(tests, ()).startswith("**Nothing can be concluded")
     many = [{f"x{i}": rng.normal(size=100) for i in range(6)} for _ in range(2)]
@@ -147,8 +146,7 @@ def test_p_is_at_least_what_the_orders_of_few_rows_allow_and_the_page_says_so():
 
 def test_components_are_compared_on_rows_that_the_fit_has_not_seen():
     """In 100 rows of 200 features, W suits the rows it was fitted to."""
-    rng = np.random.default_rng(2)
-    X, new = rng.normal(size=(2, 100, 200))
+    X, new = np.random.default_rng(2).normal(size=(2, 100, 200))
     model = AdaptivePPCA(6, 2, init="pca", random_state=0).fit(X)
     of_components = drift(model, X, new).query("column.str.contains('uses|score')")
     assert of_components["q"].min() > 0.05
@@ -310,8 +308,7 @@ class Weights:
 
 def blocks_of_features(rng, n):
     """Return rows whose features vary together in twelve blocks of ten."""
-    shared = np.repeat(rng.normal(size=(n, 12)), 10, axis=1)
-    return shared + 0.5 * rng.normal(size=(n, D))
+    return np.repeat(rng.normal(size=(n, 12)), 10, axis=1) + 0.5 * rng.normal(size=(n, D))
 
 
 def test_planted_sets_come_first():

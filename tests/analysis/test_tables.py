@@ -311,8 +311,7 @@ def test_masked_cells_are_missing_and_words_are_refused():
 
 def test_columns_of_every_type_give_the_answer_of_a_plain_list():
     """With a gap, which some types can hold as NaN only."""
-    rng = np.random.default_rng(0)
-    X, classes = rng.normal(size=(90, 6)) + 1.0, np.arange(90) % 3
+    X, classes = np.random.default_rng(0).normal(size=(90, 6)) + 1.0, np.arange(90) % 3
     model = AdaptivePPCA(3, 1, init="pca", random_state=0).fit(X)
 
     def answers(column):

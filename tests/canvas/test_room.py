@@ -45,8 +45,7 @@ def one_panel(x, y, most):
 @pytest.mark.parametrize("dtype", [np.float32, float])
 @pytest.mark.parametrize("most", [9, 1000])
 def test_room_order_is_that_of_the_plain_reference(most, dtype):
-    rng = np.random.default_rng(1)
-    x, y = rng.normal(0.5, 0.3, (2, 100)).astype(dtype)  # some lie outside
+    x, y = np.random.default_rng(1).normal(0.5, 0.3, (2, 100)).astype(dtype)  # some lie outside
     x[:40], y[:40] = np.round(x[:40], 1), 0.5  # many at one place, and exactly a step apart
     assert one_panel(x, y, most) == plain_order(x.astype(float), y.astype(float), most)
     x = np.array([0.5, np.nan, 2.0, 0.5])
@@ -56,8 +55,7 @@ def test_room_order_is_that_of_the_plain_reference(most, dtype):
 
 
 def test_the_listed_keep_their_distance_at_each_level():
-    rng = np.random.default_rng(3)
-    x, y = rng.random((2, 3000))
+    x, y = np.random.default_rng(3).random((2, 3000))
     order, levels = one_panel(x, y, 3000)
     for k, count in enumerate(levels[:20]):
         chosen = np.stack([x, y])[:, order[:count]]

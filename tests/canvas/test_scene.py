@@ -178,8 +178,7 @@ def test_colours_doubt_and_flags_are_one_byte_a_row():
 
 @pytest.mark.parametrize("shape", [(8, 8), (5, 7, 3), (128, 128)])
 def test_a_tile_is_the_image_of_its_row(shape):
-    rng = np.random.default_rng(5)
-    X = rng.integers(0, 256, (N, int(np.prod(shape)))).astype(np.uint8)
+    X = np.random.default_rng(5).integers(0, 256, (N, int(np.prod(shape)))).astype(np.uint8)
     dataset = Dataset("images", X, np.arange(N).astype(str), image_shape=shape)
     rows = np.array([96, 0, 41])
     np.testing.assert_array_equal(sheets.tiles_of(dataset, rows), dataset.images(rows))

@@ -180,8 +180,7 @@ def test_a_class_that_is_renamed_or_joined_keeps_the_colours_of_all_others(colum
     rows, labels = np.random.default_rng(0).random((6, 3)), {"kind": np.array(column)}
     before = Dataset("d", rows, np.arange(6).astype(str), labels)
     names, codes = before.classes("kind")
-    other = {"kind": {names[0]: "zebra", names[2]: names[1]}, "gone": {"x": "y"}}
-    after = renamed(before, other)
+    after = renamed(before, {"kind": {names[0]: "zebra", names[2]: names[1]}, "gone": {"x": "y"}})
     now, coded = after.classes("kind")
     assert now == ["zebra", names[1], *names[3:]]
     assert coded.tolist() == [{0: 0, 1: 1, 2: 1}.get(code, code - 1) for code in codes]

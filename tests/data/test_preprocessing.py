@@ -255,8 +255,7 @@ def test_a_zero_share_counts_as_half_of_the_least_of_its_feature():
 
 
 def digits() -> np.ndarray:
-    images = [zoom(image, 2, order=1) for image in load_digits().images[:200]]
-    return np.stack(images) / 16
+    return np.stack([zoom(image, 2, order=1) for image in load_digits().images[:200]]) / 16
 
 
 def blobs(n: int, h: int, w: int) -> np.ndarray:

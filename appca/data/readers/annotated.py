@@ -352,8 +352,7 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     table = tables.get("columns", [])
     types = np.array([line[2] for line in table]) if table and min(map(len, table)) > 2 else None
     places = of_type(upload, types, options.feature_type)
-    item = Item(matrix.shape, matrix.dtype, matrix.tocsr, is_sparse=True)
-    X = values_of(upload, item, places)
+    X = values_of(upload, Item(matrix.shape, matrix.dtype, matrix.tocsr, is_sparse=True), places)
     names = [line[min(1, len(line) - 1)] for line in table]
     names = names if places is None else [names[j] for j in places.tolist()]
     ids = np.array([line[0] for line in tables["rows"]]) if "rows" in tables else None

@@ -155,8 +155,7 @@ def labels_of(paths: list[PathParts], stems: list[str]) -> dict[str, np.ndarray]
     """Return label columns from folders if they differ, else from names like cat_07."""
     folders = [path[-2] if len(path) > 1 else "" for path in paths]
     if len(set(folders)) > 1:
-        outer = ["/".join(path[:-2]) for path in paths]
-        labels = {"class": folders, "folder": outer}
+        labels = {"class": folders, "folder": ["/".join(path[:-2]) for path in paths]}
         return {key: np.array(labels[key]) for key in labels if len(set(labels[key])) > 1}
     for form in _CLASS_AND_NUMBER:
         matches = [match for stem in stems if (match := form.fullmatch(stem))]

@@ -187,8 +187,7 @@ def _numbers_of(
     odd = {shortened(texts[i]): int(counts[i]) for i in listed[:_MOST_LISTED]}
     if rest := int(counts[listed[_MOST_LISTED:]].sum()):
         odd["others"] = rest
-    has_mark = any(mark in text for text in numbers)
-    said |= {"not_numbers": odd, "units": unit, "decimals": has_mark}
+    said |= {"not_numbers": odd, "units": unit, "decimals": any(mark in text for text in numbers)}
     return np.asarray(reals[codes])
 
 
@@ -395,8 +394,7 @@ def _check_magnitudes(
 
 def row_ids(rows: np.ndarray) -> np.ndarray:
     """Return ``row-1`` and so on for row numbers, vectorized."""
-    numbers = (rows + 1).astype(f"U{len(str(rows.max(initial=0) + 1))}")
-    return np.strings.add("row-", numbers)
+    return np.strings.add("row-", (rows + 1).astype(f"U{len(str(rows.max(initial=0) + 1))}"))
 
 
 ROLES = ("id", "label", "feature", "ignored")
@@ -511,8 +509,7 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
     else:
         likely, chosen = likely_labels(columns, roles, frame), options.roles or {}
         report["likely_labels"] = {name: n for name, n in likely.items() if name not in chosen}
-    far = far_values(matrix)
-    report["far"] = {features[j]: [*values.items()] for j, values in far.items()}
+    report["far"] = {features[j]: [*values.items()] for j, values in far_values(matrix).items()}
     named = any(table.named) or options.transpose
     beside = Beside(ids, labels, features if named else None)
     dataset = data_set(Upload(name, limits, report), matrix, features, options.missing, beside)

@@ -644,8 +644,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
             lines[_SECOND], body = len(body) - i, body[:i]
             break
     cells = [row.cells + [""] * (width - len(row.cells)) for row in body]
-    frame = pd.DataFrame(cells, columns=range(width), dtype=object)
-    return _table(frame, titles, options, report)
+    return _table(pd.DataFrame(cells, columns=range(width), dtype=object), titles, options, report)
 
 
 def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) -> Dataset:
