@@ -184,6 +184,22 @@ def test_totals_and_running_numbers_are_proposed_as_such_and_roles_come_back(sta
     assert "the roles last chosen for them" in told(app)
 
 
+def test_columns_empty_in_a_class_are_left_out_by_a_click_and_stored_tables_keep_their_note(start):
+    frame = pd.DataFrame(np.random.default_rng(1).normal(size=(40, 6)), columns=[*"abcde", "age"])
+    frame.loc[::2, ["d", "e"]], frame["age"] = np.nan, [130, *(np.arange(39) % 7)]
+    frame = frame.assign(name=[f"p{i}" for i in range(40)], kind=["x", "y"] * 20)
+    app = healthy(give(start("data/open"), file := ("t.csv", csv_of(frame))))
+    for said in ("2 columns are empty wherever kind = x:", "Out of range: age is 130 in row p0."):
+        assert said in told(app)
+    assert "“d”, “e” are empty wherever kind = x." in html(go(app, "data/this"))
+    del app.session_state[state.KEYS.arrival]
+    assert "Out of range" in html(healthy(app.run()))
+    assert all(f">{name}</b>" in html(app) for name in ("name", "kind", "age"))
+    assert "drop the file again" in app.caption[0].value
+    give(go(app, "data/open"), file)
+    assert "40 rows × 4" in html(click(go(app, "explore"), "assumed_redundant"))
+
+
 def test_a_new_role_keeps_the_page_of_columns(start):
     X = np.random.default_rng(1).normal(size=(20, 60)).round(3)
     app = give(start("data/open"), ("wide.csv", csv_of(pd.DataFrame(X).add_prefix("f"))))
