@@ -354,7 +354,7 @@ def _out_of_range(dataset: Any) -> list[str]:
     for j, (name, low, high) in enumerate(zip(names, X.min(axis=0), X.max(axis=0), strict=False)):
         limits = [limit for limit, named in _RANGES.items() if named.search(name)]
         top, x = [*limits, most][0], X[:, j]
-        odd = np.flatnonzero((x < 0) | (x > top)) if low < 0 or high > top else ()
+        odd = np.flatnonzero((x < 0) | (x > top)) if low <= -1 or high > top else ()
         if _CHANGE.search(name) or not 0 < len(odd) <= min(MOST_ODD, (1 - NEARLY) * len(x)):
             continue
         inner = np.delete(x, odd)
