@@ -581,7 +581,8 @@ def use(opened: Opened, options: Options, dataset: Dataset) -> None:
     opened.choices[digest] = options  # for undo
     opened.arrival.became(digest)
     state.open_dataset(digest)
-    opened.said = in_one_line(dataset.provenance.get("report", {}), dataset) + told(dataset)
+    report = dataset.provenance.get("report", {})
+    opened.said = f"{told(dataset)} {in_one_line(report, dataset)}".strip()
     opened.said += " Columns have the roles last chosen for them." * bool(options.get("roles"))
     st.switch_page(EXPLORE)
 
