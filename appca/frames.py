@@ -245,9 +245,8 @@ def matrix_of(X: Any) -> Matrix:
         return Matrix(X.sparse.to_coo().tocsr(), names)
     if not is_frame:
         values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
-        if values.ndim != 2:
-            msg = f"X is a table of rows and features; got an array of shape {values.shape}."
-            raise InputError(msg)
+        msg = f"X is a table of rows and features; got an array of shape {values.shape}."
+        refuse_if(values.ndim != 2, msg)
         if not np.ma.isMaskedArray(values) and values.dtype.kind in "biuf":
             is_kept = values.dtype not in (np.bool_, np.float16, np.longdouble)
             dtype = values.dtype.newbyteorder("=") if is_kept else np.float64
@@ -301,9 +300,7 @@ def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
     elif isinstance(values, list | tuple):
         values = np.fromiter(values, dtype=object, count=len(values))
     x = np.asarray(values)
-    if x.ndim != 1:
-        msg = f"A column has one value per row; got an array of shape {x.shape}."
-        raise InputError(msg)
+    refuse_if(x.ndim != 1, f"A column has one value per row; got an array of shape {x.shape}.")
     if x.dtype.kind == "M":
         return x.astype("datetime64[us]"), is_class
     if x.dtype.kind == "m":
@@ -415,8 +412,7 @@ def dense(values: Any) -> np.ndarray:
 
 def _named(kind: str, wanted: str, parts: Any, place: str) -> Any:
     if wanted not in parts:
-        error = unknown(kind, wanted, parts.keys(), f" in {place}")
-        raise error
+        raise unknown(kind, wanted, parts.keys(), f" in {place}")
     return parts[wanted]
 
 

@@ -1,11 +1,13 @@
-"""Transformations of counts, shares, spectra, words and skewed data before scaling."""
+"""Transformations before scaling, and cells and features to check before a fit."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.words import capital, counted, listed, percent, refuse_if
+from appca.words import capital, counted, listed, minus, percent, refuse_if, shortened
 
 Rows = Callable[[], Iterator[np.ndarray]]  # iterates again over float64 blocks, NaN if missing
 WINDOW, ORDER = 11, 2  # Savitzky-Golay filter; the window is shorter if there are fewer features
@@ -210,6 +212,15 @@ WIDTH = 512  # features compared with all earlier ones at once
 MOST_REPEATS, SAME = 10_000, 0.999  # features to check for repeats; |correlation| of a repeat
 CLOSED = 0.01  # largest deviation of row sums, relative to their mean and to that if independent
 FEW_LONG, SOME = 10, 0.25  # so many long tails are enough if they are this share of the features
+NEARLY, FEWEST, MOST_LABELS, MOST_CLASSES = 0.95, 3, 8, 100  # share of empty cells; rows
+LEAST_ROWS, MOST_ODD, SHOWN = 20, 3, 3  # rows to judge a column, and values outside its range
+_CODES = {-1, -7, -8, -9, -77, -88, -99, -999}  # usual codes of missing values
+_RANGES = {  # name by the maximum of nonnegative columns
+    100: re.compile(r"%|(^|[^a-z])(pct|perc|percent|percentage)([^a-z]|$)|grad\w*[ ._]?rate$"),
+    120: re.compile(r"(^|[ ._])age([ ._]\W?(years?|yrs?))?\W?$"),
+    np.inf: re.compile(r"(^|[ ._])(height|weight|length|width|count|area|price)s?$"),
+}
+_CHANGE = re.compile(r"change|growth|diff|gain|increase|return|gdp|ratio|error|delta|log")
 COLLINEAR, ROUNDED = 1e-3, 0.02  # unexplained share of variance, largest error in deviations
 
 
@@ -300,12 +311,63 @@ def _repeats(dataset: Any) -> dict[str, str]:
     return reasons if len(reasons) <= D // 2 else {}
 
 
+def told(dataset: Any) -> str:
+    """Return sentences on cells to check before a fit."""
+    gaps, odd = gaps_of_label(dataset), "; ".join(_out_of_range(dataset)[:SHOWN])
+    are = f"{len(gaps):,} columns are" if len(gaps) > 1 else "1 column is"
+    said = [f" {are} {why}: ignore columns or leave out rows." for why in {*gaps.values()}]
+    return "".join([*said, f" Out of range: {odd}." * bool(odd)])
+
+
+def gaps_of_label(dataset: Any) -> dict[str, str]:
+    """Map features that are missing in some classes of a label, and only there, to the reason."""
+    names, best, top, gaps = dataset.column_names, dict[str, str](), (0, 0), dataset.missing
+    places = np.arange(0) if gaps is None else gaps.any(axis=0).nonzero()[0]
+    for label in list(dataset.labels)[: MOST_LABELS * bool(len(places))]:
+        classes, codes = dataset.classes(label)
+        n = np.bincount(codes)
+        if len(n) > min(MOST_CLASSES, len(codes) / FEWEST):
+            continue
+        members = np.eye(len(n), dtype=np.float32)[codes]
+        shares = members.T @ gaps[:, places].astype(np.float32) / n[:, None]
+        empty = shares.T >= NEARLY
+        follow = (empty | (shares.T <= 1 - NEARLY)).all(axis=1)
+        follow &= np.minimum(empty @ n, ~empty @ n) >= FEWEST
+        for kind, count in Counter(map(tuple, empty[follow].tolist())).most_common(1):
+            where = [shortened(classes[i]) for i in np.flatnonzero(kind)]
+            score = (count, -len(where))
+            if top < score < (dataset.n_features - 1,) and "missing" not in where:
+                where[SHOWN:] = [f"{len(where) - SHOWN} more"] * (len(where) > SHOWN)
+                why = f"empty wherever {shortened(label)} = {' or '.join(where)}"
+                top = score
+                best = {names[j]: why for j in places[follow & np.equal(empty, kind).all(axis=1)]}
+    return best
+
+
+def _out_of_range(dataset: Any) -> list[str]:
+    """Describe a few values outside the range that the names of columns imply."""
+    said, X, names = list[str](), dataset.X, [name.lower() for name in dataset.feature_names or ()]
+    if dataset.is_ordered or dataset.image_shape is not None or len(X) < LEAST_ROWS:
+        return []
+    most = 100 if any(map(_RANGES[100].search, names)) else np.inf
+    for j, (name, low, high) in enumerate(zip(names, X.min(axis=0), X.max(axis=0), strict=False)):
+        limits = [limit for limit, named in _RANGES.items() if named.search(name)]
+        top, x = [*limits, most][0], X[:, j]
+        odd = np.flatnonzero((x < 0) | (x > top)) if low <= -1 or high > top else ()
+        if _CHANGE.search(name) or not 0 < len(odd) <= min(MOST_ODD, (1 - NEARLY) * len(x)):
+            continue
+        inner = np.delete(x, odd)
+        is_code = low in _CODES and 2 * (inner.min() - low) >= max(np.ptp(inner), -4 * low)
+        if limits or is_code or (low >= 0 and inner.max() == top):
+            cells = [f"{minus(f'{x[i]:.6g}')} in row {shortened(dataset.ids[i])}" for i in odd]
+            said.append(f"{shortened(dataset.feature_names[j])} is {', '.join(cells)}")
+    return said
+
+
 def _of_shares(total: np.ndarray, zero: float) -> str:
     about = f" ± {total.std():.2g}" if total.std() > 1e-6 * total.mean() else ""
     text = f"Rows sum to {total.mean():.4g}{about}: features are shares, best seen as log-ratios."
-    filled = (
-        f" Zeros ({percent(zero, 1)}) become half of the smallest positive value of the feature."
-    )
+    filled = f" Zeros ({percent(zero, 1)}) become half of the feature's smallest positive value."
     return text + filled * (zero > 0)
 
 

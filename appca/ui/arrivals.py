@@ -29,7 +29,7 @@ from appca.data.files import ReadLimits, in_one_line
 from appca.data.pixels import KINDS, Judged, likely_shapes, with_shape
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart
-from appca.preparation import redundant
+from appca.preparation import gaps_of_label, redundant, told
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, pack, unpack_apart
 from appca.storage import files, lock
@@ -53,12 +53,8 @@ DOUBTS: dict[tuple[str, Any], str] = {  # meaning of an uncertain option, by opt
 _CHOICES: dict[str, tuple[str, dict[Any, str]]] = {  # label for screen readers; words by value
     "encoding": (
         "Encoding",
-        {
-            "utf-8": "UTF-8",
-            "cp1252": "Western European (cp1252)",
-            "latin-1": "Latin-1",
-            "utf-16": "UTF-16",
-        },
+        {"utf-8": "UTF-8", "cp1252": "Western European (cp1252)", "latin-1": "Latin-1"}
+        | {"utf-16": "UTF-16"},
     ),
     "separator": (
         "Separator",
@@ -82,10 +78,7 @@ _CHOICES: dict[str, tuple[str, dict[Any, str]]] = {  # label for screen readers;
     ),
     "colour": ("Colour", {"grey": "Grey", "keep": "Colour"}),
     "classes": ("Classes", {AUTO: "Classes detected", "none": "No classes"}),
-    "broken": (
-        "Other files",
-        {"refuse": "Every file is an image", "skip": "Skip files that are not images"},
-    ),
+    "broken": ("Other files", {"refuse": "Every file is an image", "skip": "Skip other files"}),
     "na_values": ("Other gaps", {}),
     "feature_type": ("Features", {}),
     "missing": ("Missing values", {}),
@@ -502,14 +495,9 @@ class Opened:
         return _read(self.key, json.dumps(options, sort_keys=True), self.arrival, options)
 
 
-def _current() -> Opened | None:
-    opened: Opened | None = st.session_state.get(state.KEYS.arrival)
-    return opened
-
-
 def of(digest: str) -> Opened | None:
     """Return the files of a data set or, if they could not be read, the files opened last."""
-    opened = _current()
+    opened: Opened | None = st.session_state.get(state.KEYS.arrival)
     if opened is None or opened.digest in (digest, None):
         return opened
     if digest not in opened.choices:
@@ -521,7 +509,7 @@ def of(digest: str) -> Opened | None:
 
 def source_of(dataset: Dataset) -> tuple[str, Path] | None:
     """Return the single file of a data set, if it still exists unchanged."""
-    opened = _current()
+    opened: Opened | None = st.session_state.get(state.KEYS.arrival)
     if opened is not None and dataset.digest in opened.choices and opened.arrival.is_there:
         files = opened.arrival.files
         return files[0] if len(files) == 1 else None
@@ -529,13 +517,15 @@ def source_of(dataset: Dataset) -> tuple[str, Path] | None:
     return None if path is None else (path.name, path)
 
 
-_redundant = services.by_key(16)(redundant)
+_redundant, _gaps = services.by_key(16)(redundant), services.by_key(16)(gaps_of_label)
 
 
 def doubtful_features(reading: "Reading") -> dict[str, str]:
     """Map columns that should not be features to the reason."""
     roles, data = reading.report.get("roles", {}), reading.dataset
-    reasons = _redundant(data.digest, data) if roles and data is not None else {}
+    if data is None or not roles:
+        return {}
+    reasons = _redundant(data.digest, data) | _gaps(data.digest, data)
     return {name: why for name, why in reasons.items() if roles.get(name) == "feature"}
 
 
@@ -591,14 +581,15 @@ def use(opened: Opened, options: Options, dataset: Dataset) -> None:
     opened.choices[digest] = options  # for undo
     opened.arrival.became(digest)
     state.open_dataset(digest)
-    opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)
+    report = dataset.provenance.get("report", {})
+    opened.said = f"{told(dataset)} {in_one_line(report, dataset)}".strip()
     opened.said += " Columns have the roles last chosen for them." * bool(options.get("roles"))
     st.switch_page(EXPLORE)
 
 
 def assumed() -> None:
     """Draw the assumptions about opened files, or changes not yet used, with what to do."""
-    opened = _current()
+    opened: Opened | None = st.session_state.get(state.KEYS.arrival)
     waiting = opened is not None and opened.draft != opened.options
     if opened is None or not (opened.said or waiting) or opened.digest != state.config().dataset:
         return

@@ -13,11 +13,13 @@ import streamlit as st
 
 from appca.canvas.sheets import resized, sample, tile_of
 from appca.data.dataset import MISSING, Dataset, duplicate_rows
+from appca.data.files import few, in_one_line
 from appca.data.pixels import KINDS, Judged, PixelShape, pixel_order, shape_of, with_shape
 from appca.data.preprocessing import suggest
 from appca.frames import counts_between
 from appca.ordered import lines_of_rows
 from appca.plots.components import data_uri
+from appca.preparation import told
 from appca.runs.fit import estimate_seconds
 from appca.ui import arrivals, fits, kit, services, settings, state
 from appca.ui.arrivals import AUTO, DOUBTS, HEAD_ROWS, HEADER_LINES, Opened, Reading
@@ -137,10 +139,11 @@ def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[]
         label = f"Use as label{'s' * (len(names) > 1)}"
         return listed(names), label, partial(_set_roles, opened, names, "label")
     doubtful = arrivals.doubtful_features(reading)
-    repeats = [name for name, what in doubtful.items() if what.startswith("a repeat of")]
-    if len(repeats) > 1:
-        act = partial(_set_roles, opened, repeats, "ignored")
-        return f"{listed(repeats)} repeat other features.", "Leave them out", act
+    for start, are in ("a repeat of", "repeat other features"), ("empty", ""):
+        names = [name for name, what in doubtful.items() if what.startswith(start)]
+        if len(names) > 1:
+            text = f"{listed(names)} {are or f'are {doubtful[names[0]]}'}."
+            return text, "Leave them out", partial(_set_roles, opened, names, "ignored")
     for name, what in doubtful.items():
         act = partial(_set_roles, opened, [name], "ignored")
         return f"“{shortened(name)}” is {what}.", "Leave it out", act
@@ -328,10 +331,8 @@ def _typed(key: str, side: int, base: PixelShape, n_values: int, use: Use) -> No
     other, rest = divmod(n_values, pixels * channels)
     if rest or other > MOST_SIDE:
         colours = ", three per pixel," if channels == 3 else ""
-        text = (
-            f"A row of {n_values:,} values{colours} cannot be an image with a side of {pixels:,}: "
-            f"sides must be whole numbers up to {MOST_SIDE:,}; choose another side."
-        )
+        limit = f"sides must be whole numbers up to {MOST_SIDE:,}; choose another side."
+        text = f"A row of {n_values:,} values{colours} has no image of side {pixels:,}: {limit}"
         state.notify("error", text)
     else:
         height, width = (other, pixels) if side else (pixels, other)
@@ -365,7 +366,7 @@ def _picture(data: Dataset, row: int, shape: PixelShape) -> np.ndarray:
     return on_page(data, images[0])
 
 
-COLUMNS, LINES, ROW_LINES, MOST_NAMES = 20, 6, 12, 6
+COLUMNS, LINES, ROW_LINES = 20, 6, 12
 
 
 def page(dataset: Dataset) -> None:
@@ -374,7 +375,12 @@ def page(dataset: Dataset) -> None:
     if opened is not None and not _is_as_opened(opened):
         return
     if opened is None and dataset.image_shape is None:
-        _preview(Reading(dataset, "", {}), None, dataset.digest[:12])
+        report = dataset.provenance.get("report", {})
+        if report:
+            said = in_one_line(report, dataset)
+            st.caption(markdown(f"{said} To read it otherwise, drop the file again."))
+        is_table = {*dataset.labels, *dataset.column_names} <= report.get("roles", {}).keys()
+        _preview(Reading(dataset, "", report if is_table else {}), None, dataset.digest[:12])
     with st.container(key="beside"):
         look, before = st.columns([1.5, 1], gap="large")
     with look:
@@ -451,17 +457,15 @@ def _drawn(Y: np.ndarray, are_lines: bool) -> str:
 
 def _overview(dataset: Dataset) -> None:
     st.subheader(markdown(dataset.name), anchor=False)
-    constant, repeated = _checked(dataset.digest, dataset.X)
-    named = f"{len(constant):,}" if len(constant) else "none"
-    if len(constant) and dataset.feature_names is not None:
-        names = ", ".join(dataset.feature_names[j] for j in constant[:MOST_NAMES])
-        named += f": {names}{'…' if len(constant) > MOST_NAMES else ''}"
+    constant, repeated, odd = _checked(dataset.digest, dataset)
+    names = [dataset.feature_names[j] for j in constant] if dataset.feature_names else []
+    named = f"{len(constant):,}{': ' * bool(names)}{few(names)}" if len(constant) else "none"
     lines = {
         "Constant features": named,
         "Repeated rows": f"{repeated:,}" if repeated else "none",
         "Fit": about(fits.seconds()),
     }
-    st.html(kit.fact_list(dataset.facts | lines))
+    st.html(kit.fact_list(dataset.facts | lines | ({"To check": odd} if odd else {})))
     if dataset.image_shape is None and not dataset.is_recording and dataset.n_features >= 4:
         key = f"ordered-{dataset.digest[:12]}"
 
@@ -486,5 +490,6 @@ def _pictures(dataset: Dataset) -> None:
 
 
 @services.by_key(16)
-def _checked(X: np.ndarray) -> tuple[np.ndarray, int]:
-    return np.flatnonzero((X[:1] == X).all(axis=0)), len(duplicate_rows(X))
+def _checked(data: Dataset) -> tuple[np.ndarray, int, str]:
+    constant = np.flatnonzero((data.X[:1] == data.X).all(axis=0))
+    return constant, len(duplicate_rows(data.X)), told(data).strip()

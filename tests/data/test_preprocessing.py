@@ -21,7 +21,7 @@ from appca.data.readers import read
 from appca.data.sources import load
 from appca.ordered import lines_of_rows
 from appca.plots.components import SPARK, picture_shape, row_lines
-from appca.preparation import BY_ROW, PREPARATIONS, proposed
+from appca.preparation import BY_ROW, PREPARATIONS, gaps_of_label, proposed, told
 from appca.words import InputError
 
 TABLE = {"divide": 2.0, "centre": True, "scale": "feature"}
@@ -246,6 +246,31 @@ def test_a_preparation_is_proposed_where_the_data_look_like_it(name):
     assert proposed(dataset)[0] == name.partition(" ")[0]
 
 
+ODD = [  # name of a feature; values by row; what is said about them
+    ("grad_rate", {3: 118, 7: 103}, "118 in row 3, 103 in row 7"),
+    ("age", {5: 999}, "999 in row 5"),
+    ("height", {2: -3}, "−3 in row 2"),
+    ("score", {9: -9}, "−9 in row 9"),
+    ("score", {3: 118, 8: -3}, ""),
+    ("pct_change", {3: 118}, ""),
+    ("grad_rate", dict(enumerate(range(101, 105))), ""),
+]
+
+
+@pytest.mark.parametrize(("name", "odd", "cells"), ODD)
+def test_gaps_that_follow_a_label_and_values_out_of_range_are_told(name, odd, cells):
+    X, ids = np.random.default_rng(0).integers(20, 40, (100, 4)).astype(float), np.arange(100)
+    X[[*odd], 0], gaps = [*odd.values()], np.zeros(X.shape, dtype=bool)
+    gaps[:50, 1:3] = gaps[60:80, 3] = True
+    labels = {"row": ids, "pair": ids // 5, "school": np.array([*"ABCD"])[ids // 25]}
+    data = Dataset("table", X, ids, labels, feature_names=(name, *"abc"), missing=gaps)
+    said = f" Out of range: {name} is {cells}." if cells else ""
+    assert told(replace(data, missing=None)) == said
+    where = "empty wherever school = A or B"
+    assert gaps_of_label(data) == dict.fromkeys("ab", where)
+    assert told(data) == f" 2 columns are {where}: ignore columns or leave out rows.{said}"
+
+
 def test_a_zero_share_counts_as_half_of_the_least_of_its_feature():
     X = np.array([[0.0, 1, 3], [2, 1, 1]])
     shares = Preprocessing(prepare="clr").fit(X)
@@ -259,9 +284,8 @@ def digits() -> np.ndarray:
 
 
 def blobs(n: int, h: int, w: int) -> np.ndarray:
-    return np.stack(
-        [gaussian_filter(np.random.default_rng(i).normal(size=(h, w)), 1.5) for i in range(n)]
-    )
+    noise = np.random.default_rng(0).normal(size=(n, h, w))
+    return np.stack([gaussian_filter(image, 1.5) for image in noise])
 
 
 @pytest.mark.parametrize("images", [digits(), blobs(60, 12, 20), blobs(60, 24, 10)])

@@ -23,7 +23,7 @@ from appca.runs.run import FitResult, RunConfig, defaults
 from appca.runs.store import RunStore
 from appca.storage import files
 from appca.storage.identity import digest_of
-from appca.ui import downloads, new_rows, services, state
+from appca.ui import downloads, new_rows, services
 from appca.ui.arrivals import Reading
 from appca.ui.state import KEYS
 from appca.ui.this_data import columns_of, contents
@@ -132,6 +132,10 @@ def test_the_pages_stay_usable_with_very_many_columns(columns, found, start):
     assert f"40 rows × {columns:,}" in html(healthy(app))
     go(app, "data/this")
     assert f"1 to 24 of {columns:,} other columns" in html(healthy(app))
+    app.session_state[f"preview_first-{app.session_state[KEYS.arrival].key}"] = 2
+    choose(app.run(), "preview", "Role of g30", "Ignored")
+    assert ("Role of g29" in html(healthy(app)), "Role of g5" in html(app)) == (True, False)
+    choose(app, "preview", "Role of g30", "Feature")
     find(app.text_input, "Find a column").set_value("g17").run()
     choose(healthy(app), "role_of_all", f"Use {found:,} columns as", "Ignored")
     assert f"40 rows × {columns - found:,}" in html(click(app, "upload_use"))
@@ -182,16 +186,6 @@ def test_totals_and_running_numbers_are_proposed_as_such_and_roles_come_back(sta
     give(go(app, "data/open"), file)
     assert "60 rows × 4" in html(go(healthy(app), "explore"))
     assert "the roles last chosen for them" in told(app)
-
-
-def test_a_new_role_keeps_the_page_of_columns(start):
-    X = np.random.default_rng(1).normal(size=(20, 60)).round(3)
-    app = give(start("data/open"), ("wide.csv", csv_of(pd.DataFrame(X).add_prefix("f"))))
-    app.session_state[f"preview_first-{app.session_state[state.KEYS.arrival].key}"] = 2
-    assert "Role of f30" in html(go(app, "data/this"))
-    choose(app, "preview", "Role of f30", "Label")
-    assert "Role of f29" in html(healthy(app))
-    assert "Role of f5" not in html(app)
 
 
 PAGE = "data/add"
@@ -336,16 +330,23 @@ def test_the_picture_holds_both_kinds_of_rows():
     assert list(both.dataset.labels["kind"]) == [""] * 6 + ["a", "b", "c"]
 
 
-def test_a_clean_file_opens_at_once_and_one_of_the_same_name_takes_its_place(start):
-    content = b"a,b,kind\n1,2,x\n3,4,y\n5,4,x\n"
-    app = give(start("data/open"), ("mine <b>.csv", content))
-    assert "Read as UTF-8 text, commas · Labels: kind." in told(healthy(app))
+def test_a_file_opens_at_once_and_tells_what_to_check_and_one_of_its_name_takes_its_place(start):
+    frame = pd.DataFrame(np.random.default_rng(1).normal(size=(40, 6)), columns=[*"abcde", "age"])
+    frame.loc[::2, ["d", "e"]], frame["age"] = np.nan, [130, *(np.arange(39) % 7)]
+    frame = frame.assign(name=[f"p{i}" for i in range(40)], kind=["x", "y"] * 20)
+    app = give(start("data/open"), ("mine <b>.csv", csv_of(frame)))
+    assert "Read as UTF-8 text, commas · Row names: name · Labels: kind" in told(healthy(app))
+    assert "2 columns are empty wherever kind = x: " in told(app)
     assert app.title[0].value == "Explore"
-    assert "3 rows × 2" in html(app)
+    assert "40 rows × 6" in html(app)
     assert "mine &lt;b&gt;.csv" in html(go(app, "data/this"))
-    give(go(app, "data/open"), ("mine <b>.csv", content + b"6,6,x\n"))
-    assert "4 rows × 2" in html(healthy(app))
-    assert "Read as UTF-8" in told(go(app, "explore"))
+    assert "“d”, “e” are empty wherever kind = x." in html(app)
+    del app.session_state[KEYS.arrival]  # as if opened from Recent work
+    assert "Out of range: age is 130 in row p0." in html(healthy(app.run()))
+    assert all(f">{name}</b>" in html(app) for name in ("name", "kind", "age"))
+    assert "drop the file again" in app.caption[0].value
+    give(go(app, "data/open"), ("mine <b>.csv", csv_of(frame[:30])))
+    assert "30 rows × 4" in html(click(go(app, "explore"), "assumed_redundant"))
     assert "Read as" not in told(click(app, "assumed_close"))
 
 
@@ -470,16 +471,14 @@ def recording() -> bytes:
 
 
 def test_gaps_are_counted_where_the_file_is_no_longer_at_hand():
-    missing = np.zeros((12, 3), bool)
-    missing[2, 0] = missing[[4, 5], 2] = True
+    missing = np.isin(np.arange(36), [6, 14, 17]).reshape(12, 3)
     X = np.random.default_rng(0).normal(size=(12, 3))
     data = Dataset("t", X, np.arange(12), feature_names=("a", "b", "c"), missing=missing)
-    reading = Reading(data, "", {})
-    columns = columns_of(reading)
+    columns = columns_of(reading := Reading(data, "", {}))
     assert [column.n_missing for column in columns] == [1, 0, 2]
     looks = [contents(reading, column) for column in columns]
     assert [look.words for look in looks] == ["1 missing", "none missing", "2 missing"]
     assert looks[0].cells[1:4] == [f"{X[1, 0]:.6g}", None, f"{X[3, 0]:.6g}"]
-    school = replace(data, labels={"school": np.where(np.arange(12) < 4, np.nan, 1.0)})
-    label = columns_of(Reading(school, "", {}))[0]
-    assert contents(Reading(school, "", {}), label).words == "1 value, 4 missing"
+    data = replace(data, labels={"school": np.where(np.arange(12) < 4, np.nan, 1.0)})
+    label = columns_of(reading := Reading(data, "", {}))[0]
+    assert contents(reading, label).words == "1 value, 4 missing"

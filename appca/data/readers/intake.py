@@ -152,8 +152,9 @@ def _numbers_of(
     """Return the column as numbers, exact beyond 2^53, or the reason why it is text."""
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     gaps = np.array([text.lower() in GAPS for text in texts])
-    pairs = zip(texts, gaps, strict=True)
-    matches = [None if gap else number_in(text, mark) for text, gap in pairs]
+    matches = [
+        None if gap else number_in(text, mark) for text, gap in zip(texts, gaps, strict=True)
+    ]
     hit = np.array([match is not None for match in matches])
     n_numbers = counts[hit].sum()
     if n_numbers < (_MANY_NUMBERS if is_chosen else _MOSTLY) * counts[~gaps].sum():
@@ -319,10 +320,8 @@ def data_set(
     low, high = X.min(axis=0), X.max(axis=0)
     if X.dtype.kind == "f" and np.isinf([low, high]).any():
         row, column = np.argwhere(np.isinf(X))[0]
-        msg = (
-            f"“{shortened(features[column])}” is infinite in row {row + 1}; "
-            "every value must be a finite number, so correct or remove it."
-        )
+        name = shortened(features[column])
+        msg = f"“{name}” is infinite in row {row + 1}; every value must be a finite number."
         raise InputError(msg, report)
     _check_magnitudes(low, high, features, report)
     constant = low == high
@@ -359,10 +358,8 @@ def _settled(
             "let the model fill them, impute column means, drop the rows, or correct the file."
         )
     elif missing == "drop" and keep.sum() < least_rows:
-        msg = (
-            f"Dropping the rows with missing cells would leave {keep.sum()} of {len(X)} rows; "
-            "fill the cells with the column's mean, or ignore the columns with most missing cells."
-        )
+        left = f"would leave {keep.sum()} of {len(X)} rows"
+        msg = f"Dropping the rows with missing cells {left}; fill the cells or ignore columns."
     refuse_if(msg, msg, report)
     if missing == "drop":
         report["dropped"] = int((~keep).sum())
@@ -403,6 +400,9 @@ KINDS = {"text": "words", "date": "dates", "empty": "empty", "list": "lists", "l
 KINDS["other"] = "of another table"
 _LABEL_NAME = re.compile(
     r"(label|class|target|species|category|group|cluster|digit|diagnosis|type|y)s?", re.IGNORECASE
+)
+_CODE_NAME = re.compile(
+    r"(?i)(^|[^a-z])(p?class|year|grade|level|group|type|month|cyl|stage|wave|sex|gender)([^a-z]|$)"
 )
 _ID_NAME = re.compile(
     r"(.*[ _-])?(ids?|index|key|name|filename|file)|idno|unnamed: 0|barcode"
@@ -699,11 +699,12 @@ def likely_labels(
     alike = Counter(ranges.values())
     others = [name for name, limits in ranges.items() if alike[limits] < _FEWEST_ITEMS]
     likely, is_survey = dict[str, int](), 2 * (len(narrow) - len(others)) >= len(features)
-    for name in others if len(others) <= 2 * _MOST_LIKELY else []:
+    for name in others if len(others) <= 2 * _MOST_LIKELY else filter(_CODE_NAME.search, others):
         counts = frame[name].value_counts()
         if is_survey or (len(counts) <= _FEW_CLASSES and counts.min() >= _FEWEST_EACH):
             likely[name] = len(counts)
-    return likely if len(likely) <= min(_MOST_LIKELY, len(features) // 2) else {}
+    is_sure = len(likely) <= min(_MOST_LIKELY, len(features) // 2)
+    return {name: n for name, n in likely.items() if is_sure or _CODE_NAME.search(name)}
 
 
 def _with(roles: dict[str, str], role: str) -> list[str]:
@@ -728,8 +729,7 @@ def _matrix(
                 report,
             )
         X[:, j] = values.to_numpy(np.float64)
-    if numbers := plain_numbers(none):
-        X[np.isin(X, numbers)] = np.nan
+    X[np.isin(X, plain_numbers(none))] = np.nan
     return X
 
 

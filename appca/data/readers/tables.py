@@ -197,10 +197,7 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
             text.decode()
     except UnicodeDecodeError as error:
         cause, byte = error, error.object[error.start]
-        msg = (
-            f"“{name}” is not {code} text (byte {byte:#04x}); save it as UTF-8 or name its "
-            "encoding, such as cp1252."
-        )
+        msg = f"“{name}” is not {code} text (byte {byte:#04x}); name its encoding, such as cp1252."
         if code.startswith("utf-8") and not encoding and not _BINARY.search(data[:_SAMPLE_BYTES]):
             msg, letters = "", text.decode(errors="surrogateescape")
             some = itertools.islice(_STRAY.finditer(letters), 20)
