@@ -65,8 +65,7 @@ class Campaign(Recorded):
     def records(self, home: Path) -> dict[Step, Record]:
         """Map each measured step to the remainder of its record."""
         width = len(self.steps()[0])
-        records = self.journal(home).records(self.id)
-        return {tuple(record[:width]): record[width:] for record in records}
+        return {tuple(of[:width]): of[width:] for of in self.journal(home).records(self.id)}
 
     @classmethod
     def journal(cls, home: Path) -> JournalStore:
@@ -100,5 +99,4 @@ class FitCampaign(Campaign, OfModel):
 
 def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
     """Return the indices of the rows to use, ascending: all, or a random sample of `max_rows`."""
-    drawn = np.random.default_rng(random_state).permutation(n_rows)[:max_rows]
-    return np.sort(drawn)
+    return np.sort(np.random.default_rng(random_state).permutation(n_rows)[:max_rows])

@@ -42,8 +42,7 @@ def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
     from appca.models.draws import match
 
     places, theirs, _, cosines = map(np.ndarray.tolist, match(first, second))
-    pairs = map(ComponentPair, places, theirs, cosines)
-    return [pair for pair in pairs if pair.cosine >= LEAST]
+    return [pair for pair in map(ComponentPair, places, theirs, cosines) if pair.cosine >= LEAST]
 
 
 def moves(
