@@ -96,17 +96,14 @@ def place(values: np.ndarray, active: np.ndarray) -> dict[str, float]:
 
     `dice` compares the active voxels with equally many of the strongest voxels. `energy_inside` is
     the share of the map's squared values at active voxels. `on` and `on_inside` are the shares of
-    all and of active voxels that are nonzero. Shares of an empty set are 0.
+    all and of active voxels that are nonzero. Without active voxels, shares are 0.
     """
-
-    def share(flags: np.ndarray) -> float:
-        return float(flags.mean()) if flags.size else 0.0
-
     on, squares = values != 0, np.square(values, dtype=np.float64)
     strongest = np.argsort(-values, kind="stable")[: np.count_nonzero(active)]
     inside = float(squares[active].sum() / squares.sum()) if on.any() else 0.0
-    shares = share(active[strongest]), inside, share(on), share(on[active])
-    return dict(zip(OVERLAP, shares, strict=True))
+    at = (active[strongest], on[active]) if active.any() else (np.zeros(1), np.zeros(1))
+    shares = at[0].mean(), inside, on.mean(), at[1].mean()
+    return dict(zip(OVERLAP, map(float, shares), strict=True))
 
 
 def phase_randomised(rng: np.random.Generator, series: np.ndarray) -> np.ndarray:

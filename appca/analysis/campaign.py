@@ -64,8 +64,7 @@ class Campaign(Recorded):
     def records(self, home: Path) -> dict[Step, Record]:
         """Map each measured step to the remainder of its record."""
         width = len(self.steps()[0])
-        records = self.journal(home).records(self.id)
-        return {tuple(record[:width]): record[width:] for record in records}
+        return {tuple(of[:width]): of[width:] for of in self.journal(home).records(self.id)}
 
     @classmethod
     def journal(cls, home: Path) -> JournalStore:

@@ -172,17 +172,18 @@ def standing_out(distances: Distances) -> NewRowsVerdict:
     distances = distances._replace(scales=(1.0, 1.0))
     of_model = limits_of(distances, LEVEL)
     # cube roots of chi-square variables are nearly normal (Wilson and Hilferty, 1931)
-    far = [_tail_limit(roots) for roots in np.cbrt(distances.over(of_model)).T]
+    far = [_tail_limit(roots, len(roots) // 6) for roots in np.cbrt(distances.over(of_model)).T]
     return _judged(distances, of_model, of_model * np.maximum(far, 1.0) ** 3)
 
 
-def against_correlations(
+def odd_in_features(
     X: np.ndarray, transform: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of X (N, D) with far Mahalanobis distances, and the worst feature of each.
+    """Return the rows of X (N, D) with a far value or Mahalanobis distance, and their features.
 
-    The covariance is that of the 90% of rows with the smallest distances. Features with one value
-    in most rows are left out, and all if rows are too few or too many.
+    A value is compared with the tail of its feature. The covariance is that of the nearest 90% of
+    rows, and the feature then the one that the others predict worst. At most 1% or three rows are
+    returned. Features with one value in most rows are left out; all, if rows are too few or many.
     """
     from scipy.stats import chi2
     from sklearn.covariance import EmpiricalCovariance
@@ -192,7 +193,7 @@ def against_correlations(
         return none, none
     Y = transform(X).astype(np.float64)
     varied = np.flatnonzero((np.median(Y, axis=0) != Y).mean(axis=0) > 0.5)
-    d, is_near = len(varied), np.ones(n, bool)
+    d, is_near, most = len(varied), np.ones(n, bool), max(3, n // 100)
     if d < 2 or Y.shape[1] != D:  # names would not be those of columns
         return none, none
     Y = Y[:, varied]
@@ -201,26 +202,37 @@ def against_correlations(
         squares = fit.mahalanobis(Y)
         is_near = squares <= np.quantile(squares, 0.9)
     roots = np.cbrt(squares * chi2.median(d) / np.median(squares))
-    rows = np.flatnonzero(roots > max(_tail_limit(roots), np.cbrt(chi2.isf(RARE, d))))
-    rows = rows[np.argsort(-roots[rows], kind="stable")]
-    unexpected = (Y[rows] - fit.location_) @ fit.precision_ / np.sqrt(np.diag(fit.precision_))
-    return rows, varied[np.abs(unexpected).argmax(axis=1)]
+    joint = roots / max(_tail_limit(roots, most), np.cbrt(chi2.isf(RARE, d)))
+    unexpected = (Y - fit.location_) @ fit.precision_ / np.sqrt(np.diag(fit.precision_))
+    away = np.abs(Y - np.median(Y, axis=0))
+    near = np.sort(away, axis=0)[:-most]
+    start = np.quantile(near, 1 - TAIL[1], axis=0)
+    excess = np.maximum(near - start, 0.0).mean(axis=0) / TAIL[1]
+    away = (away - start) / np.maximum(excess, start / 10)  # for ties
+    far = away.max(axis=1)
+    alone = far / max(_tail_limit(far, most), np.log(n * d))  # beyond: 0.1 of n d exponentials
+    worst = np.where(alone > joint, away.argmax(axis=1), np.abs(unexpected).argmax(axis=1))
+    rows = np.argsort(-np.maximum(alone, joint), kind="stable")
+    rows = rows[: min(((alone > 1) | (joint > 1)).sum(), most)]
+    return rows, varied[worst[rows]]
 
 
-def _tail_limit(x: np.ndarray) -> float:
+def _tail_limit(x: np.ndarray, most: int) -> float:
     """Return a limit that an exponential tail of x (n,) exceeds with probability `RARE`.
 
     The tail is the top tenth (more of few rows) of the n - k smallest values. k is the largest
-    number, at most n / 6, of values that exceed this limit, so outliers cannot hide one another.
+    number of values that exceed this limit, so outliers cannot hide one another; if it is never at
+    most `most`, the limit is infinite.
     """
     n, x = len(x), np.sort(x)
     tail = float(np.clip(TAIL[0] / n, *TAIL[1:]))
-    rest = n - np.arange(n // 6, -1, -1)
+    rest = n - np.arange(most, -1, -1)
     start, sums = ((1 - tail) * rest).astype(int), np.append(0.0, np.cumsum(x))
     excess = np.maximum(sums[rest] - sums[start] - (rest - start) * x[start], 0.0)
     far = (RARE / tail) ** (-1 / np.maximum(rest - start - 1, 1)) - 1  # the mean is estimated
-    limits = (x[start] + excess * far) * (1 + 1e-9)  # for ties
-    return float(limits[np.argmax(n - np.searchsorted(x, limits, "right") >= n - rest)])
+    limits = np.append((x[start] + excess * far) * (1 + 1e-9), np.inf)  # for ties
+    beyond = n - np.searchsorted(x, limits, "right")
+    return float(limits[np.argmax((beyond >= np.append(n - rest, 0)) & (beyond <= most))])
 
 
 def _judged(of: Distances, of_model: np.ndarray, of_data: np.ndarray | None) -> NewRowsVerdict:
@@ -238,6 +250,5 @@ def new_rows_table(
         if limits is not None:
             more |= {f"t2_limit_{name}": limits[:, 0], f"q_limit_{name}": limits[:, 1]}
     table = projection_table(dataset, projected)
-    more["fits"] = said.fits
-    taken = {name: f"label_{name}" for name in table.columns if name in more}
-    return table.rename(columns=taken).assign(**more)
+    taken = {name: f"label_{name}" for name in table.columns if name in (*more, "fits")}
+    return table.rename(columns=taken).assign(**more, fits=said.fits)

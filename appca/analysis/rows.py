@@ -159,10 +159,8 @@ def distances(fitted: FittedRun) -> Distances:
     t2 = np.einsum("nk,nk->n", m + v, m / tau2)
     squares = fitted.error.astype(np.float64) * n_features - np.einsum("nk,nk->n", v, u)
     q, outside = np.maximum(squares, 0.0) / noise, np.maximum(n_features - inside, 0)
-    if fitted.row_scales is None:
-        return Distances(t2, q, inside, outside)
     scales = fitted.row_scale_values, fitted.row_scale_probabilities
-    return Distances(t2, q, inside, outside, scales)
+    return Distances(t2, q, inside, outside, (1.0, 1.0) if fitted.row_scales is None else scales)
 
 
 def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

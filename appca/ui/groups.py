@@ -8,7 +8,7 @@ import streamlit as st
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, types_of
-from appca.analysis.new_rows import against_correlations, standing_out
+from appca.analysis.new_rows import odd_in_features, standing_out
 from appca.analysis.rows import Mixture, SimilarRows, distances, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset, duplicate_rows
@@ -262,8 +262,8 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
 MANY_MISFITS = 0.05  # share of rows above the model's limits that indicates a bad fit
 HELP = (
     "Distance from the subspace: the residual of the components (Q). Distance within it: how large "
-    "the scores are for their components (Hotelling's T²). Correlations: Mahalanobis distance of "
-    "all features, whatever K and L; the feature that the others predict worst is named."
+    "the scores are for their components (Hotelling's T²). Listed whatever K and L: a value far "
+    "beyond the others of its feature, or a large Mahalanobis distance."
 )
 WHAT_TO_DO = (
     "Look at the first rows. A row far from its subspace is often an error, or of a kind that the "
@@ -301,10 +301,10 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     told = [("Repeated rows", again, dataset.ids[again].tolist())]
     if dataset.image_shape is None and dataset.missing is None:
         of = dataset.X, shown.fitted.preprocessing.transform
-        odd, features = kept(f"odd-{shown.key}", lambda: against_correlations(*of))
+        odd, features = kept(f"odd-{shown.key}", lambda: odd_in_features(*of))
         names = zip(dataset.ids[odd], np.array(dataset.column_names)[features], strict=True)
         listed_odd = [f"{name} ({feature})" for name, feature in names]
-        told.append(("Against the correlations of features", odd, listed_odd))
+        told.append(("Far in a feature or against the correlations", odd, listed_odd))
     for what, places, texts in told:
         if texts:
             key, said_of = what.split()[0].lower(), f"{what} ({len(places):,}): {listed(texts)}"

@@ -9,7 +9,7 @@ import pytest
 from appca.analysis import diagnostics
 from appca.analysis.association import GAPS, SORTED, associated, measures_of_rows, proposed_names
 from appca.analysis.choose import Stability, StabilityConfig
-from appca.analysis.new_rows import against_correlations, standing_out
+from appca.analysis.new_rows import odd_in_features, standing_out
 from appca.analysis.rows import Distances, distances
 from appca.data.dataset import Dataset, duplicate_rows
 from appca.data.readers import read
@@ -141,16 +141,14 @@ def test_names_come_from_no_missing_answer_and_from_no_component_of_gaps():
         ("smokes", 3, "high: Yes", 0.3, "", ("Yes",)),
     ]
     names = ["column", "component", "direction", "effect", "technical", "high"]
-    tests = pd.DataFrame(lines, columns=names).assign(q=0.001, part="use")
-    tests["low"] = tests["high"]
+    tests = pd.DataFrame(lines, columns=names).eval("low = high").assign(q=0.001, part="use")
     assert proposed_names(tests) == {2: "size", 3: "smokes Yes"}
 
 
 @pytest.mark.parametrize("kind", ["normal", "t", "skewed"])
 @pytest.mark.parametrize("n", [60, 300, 5000])
 def test_planted_outliers_stand_out_however_many_and_heavy_tails_do_not(kind, n):
-    rng, D = np.random.default_rng(n), 10
-    none = np.zeros(n)
+    rng, D, none = np.random.default_rng(n), 10, np.zeros(n)
     for planted_rows in (0, 3, 6, n // 20):
         found, false = 0, 0
         for _ in range(20):
@@ -165,16 +163,18 @@ def test_planted_outliers_stand_out_however_many_and_heavy_tails_do_not(kind, n)
         assert found >= 0.8, planted_rows
 
 
-def test_a_row_against_the_correlations_is_named_with_its_feature():
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
+def test_a_row_far_in_a_feature_or_against_the_correlations_is_named_with_it():
+    for rng in map(np.random.default_rng, range(10)):
+        heavy = np.hstack([rng.normal(size=(400, 1)), rng.standard_t(3, size=(400, 4))])
+        heavy[7, 0] = 8.0  # not far among the other features, whose tails are heavy
+        assert dict(zip(*odd_in_features(heavy, np.asarray), strict=True))[7] == 0
         both = rng.normal(size=(400, 2)) @ [[1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1]]
         X = both + 0.1 * rng.normal(size=(400, 6))
-        alone = against_correlations(X, np.asarray)[0]
+        alone = odd_in_features(X, np.asarray)[0]
         X[7, 4] += 1.5  # small for the feature, but not for what the others say of it
-        found, features = against_correlations(X, np.asarray)
+        found, features = odd_in_features(X, np.asarray)
         assert (len(alone) <= 1, found[0], features[0]) == (True, 7, 4)
-    assert len(against_correlations(X[:29], np.asarray)[0]) == 0, "too few rows"
+    assert len(odd_in_features(X[:29], np.asarray)[0]) == 0, "too few rows"
 
 
 @pytest.mark.parametrize("far", [0.0, 1.0, 5.0])
