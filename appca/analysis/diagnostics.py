@@ -227,10 +227,7 @@ def of_chains(
     elif most.r_hat <= SUSPECT_R_HAT:
         why = f"R-hat of the {most.name} is {most.r_hat:.3f}, above {LARGEST_R_HAT}: draw more."
         checks = [Check("doubtful", "Chains nearly agree", why)]
-    why = (
-        f"The {fewest.name} has only {ess:.0f} effective draws, but needs {wanted}: you can "
-        "trust averages, but not intervals, so raise the number of draws."
-    )
+    why = f"The {fewest.name} has only {ess:.0f} effective draws, but needs {wanted}: draw more."
     enough = f"Every quantity has at least {ess:.0f} effective draws."
     few = Check("doubtful", "Few draws", why)
     checks.append(Check("good", "Enough draws", enough) if ess >= wanted else few)
@@ -239,8 +236,9 @@ def of_chains(
     elif apart:
         checks.append(Check("good", "Started apart", "The chains started far from one another."))
     elif apart is False:
-        same = "All chains had the same start and may have missed a higher peak; start them apart."
-        checks.append(Check("doubtful", "One start", same))
+        checks.append(
+            Check("doubtful", "One start", "All chains share their start: start them apart.")
+        )
     return checks
 
 
@@ -292,9 +290,7 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
         level = "doubtful" if cosines.min() >= ROUGHLY or 2 * kept > K else "bad"
         numbers = ", ".join(map(str, np.flatnonzero(recovered) + 1))
         which = f"component{'s' * (kept > 1)} {numbers}" if numbered and kept else f"{kept}"
-        why = (
-            f"Fits to halves of the rows recover only {which} of {K} (|cos| should be {RECOVERED}, "
-        )
+        why = f"Halves of the rows recover only {which} of {K} (|cos| should be {RECOVERED}, "
         why += f"lowest {lowest:.2f}): do not interpret the others."
     checks.append(Check(level, f"{kept} of {counted(K, 'component')} recovered", why))
     if more > CLEAR * its_error and added > MUCH:
@@ -307,7 +303,9 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
 def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     """Check how certain supports are, and whether rows repeat earlier ones."""
     doubtful = float(np.mean(np.asarray(membership) < DOUBTFUL))
-    why = f"For {percent(doubtful)} of rows, the support is under {percent(DOUBTFUL)} likely."
+    why = (
+        f"For {percent(doubtful)} of rows, no set of components is over {percent(DOUBTFUL)} likely."
+    )
     clear = Check("good", f"{percent(1 - doubtful)} of choices clear", why)
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: lower K, and do not count rows per panel."
@@ -336,14 +334,12 @@ def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> se
 def of_climb(log_likelihoods: Sized, reason: str, at_floor: float = 0.0) -> list[Check]:
     """Check that EM converged, and that the share of features at their noise floor is small."""
     if "floor" in reason:
-        why = "The components reproduce the rows almost exactly, so likelihoods mean little: "
-        why += "lower K or L, or look for repeated rows."
+        why = "Components reproduce rows almost exactly: lower K or L, or look for repeated rows."
         return [Check("doubtful", "Noise at its floor", why)]
     passes = counted(len(log_likelihoods), "iteration")
-    other_starts = "Try other starts to see whether it is the best solution."
     endings: dict[str, tuple[Level, str, str]] = {
         "closed form": ("good", "Solved exactly", "No iterations are needed."),
-        "converged": ("good", f"Converged in {passes}", other_starts),
+        "converged": ("good", f"Converged in {passes}", "Other starts may do better."),
         "reached": ("bad", "Not converged", f"It reached the limit of {passes}: raise the limit."),
         "stopped by": ("doubtful", "Stopped early", f"It was stopped after {passes}: fit again."),
         "": ("doubtful", "Ended", f"The fit ended for another reason: {reason}."),
@@ -351,8 +347,7 @@ def of_climb(log_likelihoods: Sized, reason: str, at_floor: float = 0.0) -> list
     ended = next(Check(*told) for begin, told in endings.items() if reason.startswith(begin))
     free = Check("good", "Noise above its floor", "The floor hardly affects the noise variance.")
     if at_floor > MOST_AT_FLOOR:
-        share = percent(at_floor)
-        why = f"The noise variance of {share} of the features is at its floor: use one noise "
-        why += "variance for all features, or fewer components."
-        free = Check("doubtful", f"Noise of {share} at its floor", why)
+        why = "Use one noise variance for all features, or fewer components."
+        label = f"Noise of {percent(at_floor)} of the features is at its floor"
+        free = Check("doubtful", label, why)
     return [ended, free]
