@@ -236,9 +236,7 @@ def of_chains(
     elif apart:
         checks.append(Check("good", "Started apart", "The chains started far from one another."))
     elif apart is False:
-        checks.append(
-            Check("doubtful", "One start", "All chains share their start: start them apart.")
-        )
+        checks.append(Check("doubtful", "One start", "All chains share it: start them apart."))
     return checks
 
 
