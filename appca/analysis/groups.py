@@ -302,7 +302,7 @@ def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the re
     named = [each for each in strong if each.kind != "measure"][:NAMED] or strong[:NAMED]
     tests = f"in {of.n_tests:,} tests, no effect is both significant and large enough"
     if not strong:
-        return f"{group} and {rest} do not differ: {tests}."
+        return f"No clear difference between {group} and {rest}: {tests}."
     phrases = []
     for difference in sorted(named, key=lambda each: each.kind != "feature"):
         sides = difference.group, difference.rest

@@ -29,7 +29,7 @@ def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
     trace: dict[str, Any] = {"type": "bar", "orientation": "h", "x": effects, "y": list(range(n))}
     trace |= {"marker": {"color": colours}, "customdata": texts}
     trace["hovertemplate"] = hover + "%{customdata[3]}<extra></extra>"
-    title = {"text": "effect: smaller in the group ← 0 → larger", "standoff": 12}
+    title = {"text": "Cliff's delta or difference of shares: smaller ← 0 → larger", "standoff": 12}
     across = {"title": title, "range": [-1.04, 1.04], "automargin": True}
     down = category_axis([difference.name for difference in differences], NAME_LENGTH)
     down |= {"range": [max(n, 1) - 0.4, -0.6], "automargin": True, "zeroline": None}

@@ -57,7 +57,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         with right:
             if dataset.image_shape is not None or dataset.is_ordered:
                 _group_means(dataset, [mask, others], key)
-    with st.expander(f"All {len(told):,} comparisons"):
+    with st.expander("All comparisons"):
         _comparison_table(comparison)
         some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
         st.caption(
@@ -281,7 +281,8 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     answer = f"None of the {n:,} rows is far from its subspace or far out within it."
     if len(beyond):
         some = f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others"
-        answer = f"{some}: {q:,} far from their subspace, {t2:,} far out within it."
+        ways = {"far from their subspace": q, "far out within it": t2}
+        answer = f"{some}: {', '.join(f'{m:,} {way}' for way, m in ways.items() if m)}."
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**{answer}**", width="content", help=HELP)
         if len(beyond):
