@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ALIKE = 0.95  # minimum rank correlation with a technical measure that marks a column
 GAPS = "missing share"  # share of a row's cells that are missing
-USE, SCORE = "use", "score"
+USE, SCORE, WAYS = "use", "score", ("rises", "falls")
 LEAST_ROWS = 5  # minimum number of users of a component, and of other rows
 NAMED = 2  # maximum number of classes listed as high, and as low
 SIGNIFICANT = 0.05  # maximum q for proposing a name
@@ -318,28 +318,29 @@ def ordered(tests: "pd.DataFrame", labels: Collection[str]) -> "pd.DataFrame":
 def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[int, str]:
     """Propose names for components, counted from 1, from significant, non-technical columns.
 
-    If scores tell classes apart, the name has both ends: "high – low". Missing values are never
-    names, nor low values of the columns `zeros`; a component that follows missing values gets none.
+    Classes told apart by scores make "high – low"; numbers, up to two names. Missing values make
+    none, nor do low values of the columns `zeros`, nor a component that follows missing values.
     """
-    names, telling = dict[int, str](), tests[tests["q"] < SIGNIFICANT]
+    names, alone, telling = dict[int, str](), dict[int, str](), tests[tests["q"] < SIGNIFICANT]
     gaps = telling[telling["column"] == GAPS].groupby("component")["effect"].max()
     telling = telling[(telling["technical"] == "") & (telling["effect"] >= LEAST)]
     for test in telling.to_dict("records"):
-        name, direction = test["column"], test["direction"]
-        high, both = test["high"][:1], test["part"] == SCORE and test["high"]
-        ends = [*high, *(test["low"][:1] if both else ())]
-        missing = test["effect"] <= gaps.get(test["component"], -1.0)
+        name, direction, k = test["column"], test["direction"], test["component"]
+        ends = [*test["high"][:1], *(test["low"][:1] if test["part"] == SCORE else ())]
+        missing = test["effect"] <= gaps.get(k, -1.0)
         missing |= any(end.lower() in _UNANSWERED for end in ends)
         if missing or (direction == "falls" and name in zeros):
             continue
-        if direction == "falls":
-            name = f"low {name}"
-        elif direction != "rises":  # values such as 7 or yes mean little without the column
+        if direction not in WAYS:  # values such as 7 or yes mean little without the column
             is_bare = any(len(end) in (1, 2) or end.lower() in _BARE for end in ends)
-            name = f"{name} " * is_bare + " – ".join(ends)
+            name = (f"{name} " * is_bare + " – ".join(ends)) * bool(ends)
+        if direction == "falls" or (name and direction not in WAYS and not test["high"]):
+            name = f"low {'in ' * (direction not in WAYS)}{name}"
         taken = map(sorted, names.values())  # letters, because ends may be reversed
-        if test["component"] not in names and name and sorted(name) not in taken:
-            names[test["component"]] = name
+        if k not in names and name and sorted(name) not in taken:
+            names[k], alone[k] = name, test["column"] if direction in WAYS else ""
+        elif alone.get(k) and direction in WAYS and alone[k] != test["column"]:
+            names[k], alone[k] = f"{names[k]}, {name}", ""
     return names
 
 
@@ -406,8 +407,7 @@ def variance_by(
             y = np.asarray(y.toarray() if hasattr(y, "toarray") else y, dtype=float) - mean
             missing = np.isnan(y)
             y[missing] = 0.0
-            r = y - s @ W
-            r[missing] = 0.0
+            r = np.where(missing, 0.0, y - s @ W)
             saved += s.T @ (y + r) * W
             left += (r**2).sum(axis=0)
         for block, columns in parts.items():

@@ -251,11 +251,11 @@ def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name
         ("digit", 3, "high: 1", 0.001, "", "1", "7"),
         ("rain", 3, "falls", 0.001, "", "", ""),
         ("area", 3, "falls", 0.01, "", "", ""),
-        ("weight", 4, "rises", 0.06, "", "", ""),
+        *(("mass", 3, "rises", 0.02, "", "", ""), ("weight", 4, "rises", 0.06, "", "", "")),
     ]
     names = ["column", "component", "direction", "q", "technical", "high", "low"]
     tests = pd.DataFrame(lines, columns=names).assign(effect=0.5, part="score")
-    expected = {1: "malignant, grade 3; x – benign", 2: "digit 7 – 1", 3: "low area"}
+    expected = {1: "malignant, grade 3; x – benign", 2: "digit 7 – 1", 3: "low area, mass"}
     assert proposed_names(tests, {"rain"}) == expected
 
 
