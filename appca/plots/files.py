@@ -8,7 +8,7 @@ import numpy as np
 
 from appca.analysis.association import SIGNIFICANT, ordered
 from appca.plots.components import data_uri
-from appca.words import capital
+from appca.words import capital, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ def _cell(value: object) -> str:
         return "–"
     if isinstance(value, np.ndarray):
         return f'<img src="{data_uri(value)}" alt="" height="48">'
-    return escape(f"{value:.4g}" if isinstance(value, float) else str(value))
+    return escape(number(value, 4) if isinstance(value, float) else str(value))
 
 
 # Hide the Plotly logo and the button that uploads data.
