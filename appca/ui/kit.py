@@ -129,7 +129,7 @@ def fit_facts(dataset: Dataset, shown: fits.Shown) -> dict[str, str]:
     """Return facts about a fit by name."""
     info, fitted, latent = shown.info, shown.fitted, shown.fitted.latent_variance
     lines = {
-        "Log-likelihood": nats_per_row(info),
+        "Log-likelihood": f"{nats_per_row(info)}, all rows",
         "Explained": f"{percent(shares(dataset, shown)[1], 1)} of variance",
         "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
         "Ended": f"{ending(shown)} in {duration(info.seconds)}",
