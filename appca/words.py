@@ -39,9 +39,9 @@ def nats(value: float) -> str:
     return f"{fixed(value)} nats"
 
 
-def number(value: float) -> str:
-    """Format a number such as a residual with three digits, and large numbers without decimals."""
-    return minus(f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}")
+def number(value: float, digits: int = 3) -> str:
+    """Format a number such as a residual, in thousands without decimals: "0.123", "11,280"."""
+    return minus(f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.{digits}g}")
 
 
 def signed(value: float) -> str:

@@ -16,7 +16,6 @@ from appca.words import number, percent, refuse_if, shortened
 
 MOST_FEATURES = 1000  # maximum number of features in a list
 MOST_RANKED = 5_000  # maximum number of rows for ranking neighbours in panels on a page
-CHANNELS = ("red", "green", "blue")
 OF_CLASSES = {"is": "is one of", "is not": "is none of"}
 OF_NUMBERS = {"above": "is above", "below": "is below"}
 OF_NUMBERS |= {"highest": "is among the highest, %", "lowest": "is among the lowest, %"}
@@ -109,7 +108,7 @@ def feature_name(dataset: Dataset, j: int) -> str:
     if dataset.image_shape is None:
         return f"feature {j + 1}"
     row, column, *channel = np.unravel_index(j, dataset.image_shape)
-    shade = f", {CHANNELS[channel[0]]}" if channel else ""
+    shade = f", {('red', 'green', 'blue')[channel[0]]}" if channel else ""
     return f"pixel row {row + 1}, column {column + 1}{shade}"
 
 
@@ -140,13 +139,12 @@ LEAST = 2  # minimum number of rows per side
 LEAST_USERS = 5  # minimum number of users of a component per side, to compare scores
 MOST_CLASSES = 50  # maximum number of classes of a column; the largest are used
 MOST_VALUES = 1 << 24  # maximum number of ranked values; larger data are sampled
-FEWEST_SAMPLED = 1000
 EXACT = 20  # maximum number of rows for the exact rank test
 SMALL_COUNT = 5.0  # expected count of a cell below which the exact test is used
 NAMED, MOST_SHOWN = 3, 10  # maximum number of differences in the sentence and in its chart
 NEGLIGIBLE = 0.147  # smaller |delta| are negligible (Romano et al., 2006)
 SIGNIFICANT = 0.05
-_BLOCK_VALUES = 1 << 22
+FEWEST_SAMPLED, _BLOCK_VALUES = 1000, 1 << 22
 
 
 class GroupDifference(NamedTuple):
@@ -178,7 +176,6 @@ class GroupComparison(NamedTuple):
     n_group: int
     differences: list[GroupDifference]  # strongest first
     sampled: int | None  # number of rows sampled to compare features; None: all rows
-    n_tests: int
     classes: list[str]  # of which the group is all rows
 
     def strongest(self) -> list[GroupDifference]:
@@ -191,8 +188,8 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     """Compare the rows of a group with other rows by labels, features and the fit.
 
     `sides` (N,) is a mask of the group, or 1 in the group, 0 in the rest and −1 in neither. Pixels
-    are not compared, nor labels that define a side. Differences are ranked by effect, ties by
-    Cohen's d. Raises InputError if the group or the rest has fewer than two rows.
+    are not compared, nor labels that define a side or are nested with the label of the group.
+    Differences are ranked by effect, ties by Cohen's d. A side needs two rows, else InputError.
     """
     group, rest = np.flatnonzero(sides == 1), np.flatnonzero(sides == 0)
     ends = (group, 1), (rest, 0)
@@ -208,17 +205,20 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
         ("score", [f"score on {name}" for name in names], scores, users),
         ("use", [f"use of {name}" for name in names], active, 0),
     ]
-    classes = list[str]()
-    for key in ("subspace", *(f"label:{name}" for name in dataset.labels)):
-        title, codes, named = column_of(dataset, fitted, key)
+    classes, columns = list[str](), [column_of(dataset, fitted, "subspace")]
+    columns += [column_of(dataset, fitted, f"label:{name}") for name in dataset.labels]
+    labels = [codes for _, codes, named in columns[1:] if named is not None]
+    wholes = [codes for codes in labels if np.array_equal(codes == codes[group[0]], sides == 1)]
+    for k, (title, codes, named) in enumerate(columns):
         if named is None:
             parts.append(("class", [title], np.asarray(codes, dtype=np.float64)[:, None], LEAST))
             continue
         is_group, is_rest = (np.array_equal(codes == codes[r[0]], sides == n) for r, n in ends)
+        nested = (len(np.unique(codes + 1j * x)) in (len(named), x.max() + 1) for x in wholes)
         if is_group:
             classes.append(f"{shortened(title, 20)} {shortened(named[codes[group[0]]], 24)}")
-        elif not is_rest:
-            kind, way = ("subspace", " ") if key == "subspace" else ("class", " = ")
+        elif not is_rest and not (k and any(nested)):
+            kind, way = ("class", " = ") if k else ("subspace", " ")
             largest = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:MOST_CLASSES])
             every = [f"{title}{way}{named[code]}" for code in largest]
             parts.append((kind, every, codes[:, None] == largest, 0))
@@ -240,12 +240,12 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
                 gaps = [dataset.missing[rows, part] for rows in drawn]
                 x[gaps[0]], y[gaps[1]] = np.nan, np.nan
             measured += differences("feature", dataset.column_names[part], x, y)
-    q = corrected(np.array([difference.p for difference in measured])).tolist()
     chosen_by = ("subspace", "use") if (active[group] == active[group[0]]).all() else ()
-    tested = zip(measured, q, strict=True)
-    told = [d._replace(corrected=value) for d, value in tested if d.kind not in chosen_by]
+    told = [each for each in measured if each.kind not in chosen_by]
+    q = corrected(np.array([each.p for each in told])).tolist()
+    told = [each._replace(corrected=value) for each, value in zip(told, q, strict=True)]
     told.sort(key=lambda x: (-abs(x.effect), -abs(np.nan_to_num(x.d or 0.0)), x.name))
-    return GroupComparison(len(group), told, sampled, len(measured), classes)
+    return GroupComparison(len(group), told, sampled, classes)
 
 
 def differences(
@@ -300,9 +300,9 @@ def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the re
     group += f", all {of.n_group:,} of {classes}," if classes else ""
     strong = of.strongest()
     named = [each for each in strong if each.kind != "measure"][:NAMED] or strong[:NAMED]
-    tests = f"in {of.n_tests:,} tests, no effect is both significant and large enough"
     if not strong:
-        return f"No clear difference between {group} and {rest}: {tests}."
+        tests = f"none of {len(of.differences):,} comparisons is both significant and large enough"
+        return f"{group} and {rest} show no clear difference: {tests}."
     phrases = []
     for difference in sorted(named, key=lambda each: each.kind != "feature"):
         sides = difference.group, difference.rest

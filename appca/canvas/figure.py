@@ -116,12 +116,10 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     (left, right), (low, high) = panel["range"]
     axes.set(xlim=(left, right), ylim=(low, high))
     header = meta["layouts"][layout]
-    name, names = header["title"], [*header.get("axes", ()), [""], [""]]
+    name, names = _texts(meta, header, panel, side[0])
     if header["kind"] != "map":
-        names = [[text] for text in _axes(meta, panel)]
         axes.axhline(0, color=theme["line"], linewidth=0.6, zorder=0)
         axes.axvline(0, color=theme["line"], linewidth=0.6, zorder=0)
-        name = _named([meta["components"][k] for k in panel["components"]], side[0])
     axes.tick_params(labelsize=7, length=2, pad=2, color=theme["line"], labelcolor=theme["soft"])
     for axis, texts, length in zip((axes.xaxis, axes.yaxis), names, side, strict=False):
         most = int(length * LETTERS_AN_INCH)
@@ -170,18 +168,24 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
         axes.add_artist(AnnotationBbox(picture, (at_x, at_y), pad=0.05, bboxprops=frame, zorder=2))
 
 
-def _named(components: list[dict[str, Any]], inches: float) -> str:
+def _texts(
+    meta: dict[str, Any], header: dict[str, Any], panel: dict[str, Any], inches: float
+) -> tuple[str, list[list[str]]]:
+    """Return a panel's title, and texts for each axis, the longest first."""
+    if header["kind"] == "map":
+        return header["title"], [*header.get("axes", ()), [""], [""]]
+    components, axes = [meta["components"][k] for k in panel["components"]], []
     texts = [str(component["number"]) for component in components]
     numbers = f"{{{','.join(texts)}}}"
     names = [c["name"] or text for c, text in zip(components, texts, strict=True)]
     named, most = " × ".join(names), inches * LETTERS_AN_INCH - 6  # leave space for the count
     titles = [f"{named} {numbers}", named] if names != texts else []
-    return next((title for title in titles if len(title) < most), numbers)
-
-
-def _axes(meta: dict[str, Any], panel: dict[str, Any]) -> list[str]:
-    shown = [meta["components"][k] for k in panel["axes"]]
-    return [f"{of['number']} {of['name']}".strip() for of in shown] + ["", ""]
+    for of in (meta["components"][k] for k in panel["axes"]):
+        signed = ["−" * (weight < 0) + name for name, weight in of.get("columns", ())[:3]]
+        heavy = [f"{of['number']}: {', '.join(signed[:n])}" for n in range(len(signed), 0, -1)]
+        axes.append([f"{of['number']} {of['name']}".strip()] if of["name"] or not heavy else heavy)
+    title = next((title for title in titles if len(title) < most), numbers)
+    return title, [*axes, [""], [""]]
 
 
 def _rows_of(scene: Scene, layout: str, panel: dict[str, Any]) -> np.ndarray:
@@ -278,12 +282,9 @@ def panels_without_webgl(scene: Scene, layout: str, colouring: str) -> "go.Figur
     for panel, all_rows in zip(drawn, every, strict=True):
         rows = all_rows[: math.ceil(share * len(all_rows))]
         x, y = _coordinates(scene, layout, panel, rows)
-        title, axes = header["title"], ["", ""]
-        if header["kind"] != "map":
-            title = _named([meta["components"][k] for k in panel["components"]], WIDE)
-            axes = _axes(meta, panel)
+        title, axes = _texts(meta, header, panel, WIDE)
         colours = rgb[codes[rows]] if len(table) > LISTED_CLASSES else None
-        made.append(Scatter(title, x, y, codes[rows], axes[0], axes[1], rgb=colours))
+        made.append(Scatter(title, x, y, codes[rows], axes[0][-1], axes[1][-1], rgb=colours))
     figure = scatters(made, names)
     return figure.update_layout(legend_y=1 + 40 / figure.layout.height, margin_t=100)
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from appca.analysis.association import SIGNIFICANT
+from appca.analysis.association import SIGNIFICANT, ordered
 from appca.plots.components import data_uri
-from appca.words import capital
+from appca.words import capital, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,12 +57,12 @@ def associations(tests: "pd.DataFrame | None", components: Sequence[str], most: 
     """Return the first significant tests of `appca.association` as a heading and a table."""
     if tests is None:
         return ""
-    significant = tests[tests["q"] < SIGNIFICANT]
-    text = f"{len(significant):,} of {len(tests):,} tests have q below 5%; up to {most} are listed."
-    names = [components[k - 1] for k in significant["component"]]
+    found = tests[tests["q"] < SIGNIFICANT]
+    text = f"{len(found):,} of {len(tests):,} tests have q below 5%; up to {most} are listed."
+    first = ordered(found, found["column"]).head(most)  # technical columns are last
     columns = ["component", "part", "column", "direction", "effect", "q"]
     columns += [name for name in ["adjusted_for"] if name in tests]
-    lines = significant.assign(component=names)[columns].head(most).to_numpy().tolist()
+    lines = [[components[k - 1], *rest] for k, *rest in first[columns].to_numpy().tolist()]
     heads = [name if name == "q" else capital(name.replace("_", " ")) for name in columns]
     return f"<h3>Associations</h3>{paragraph(text)}" + table(heads, lines) * bool(lines)
 
@@ -110,7 +110,7 @@ def _cell(value: object) -> str:
         return "–"
     if isinstance(value, np.ndarray):
         return f'<img src="{data_uri(value)}" alt="" height="48">'
-    return escape(f"{value:.4g}" if isinstance(value, float) else str(value))
+    return escape(number(value, 4) if isinstance(value, float) else str(value))
 
 
 # Hide the Plotly logo and the button that uploads data.

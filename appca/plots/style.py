@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from appca.data import dataset
-from appca.words import minus, shortened
+from appca.words import number, shortened
 
 if TYPE_CHECKING:  # notebooks can draw without plotly
     import plotly.graph_objects as go
@@ -196,7 +196,7 @@ def _ends(values: list[Any], places: list[Any]) -> str:
 
     def text(value: Any) -> str:
         is_number = isinstance(value, int | float | np.number)
-        return minus(f"{float(value):.4g}") if is_number else str(value)
+        return number(float(value), 4) if is_number else str(value)
 
     try:
         numbers = np.asarray(values, dtype=float)

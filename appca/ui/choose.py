@@ -205,7 +205,8 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
         kit.chart(plots.by_budget(picture, best[0]), "choose_curves")
     nats = grid.log_likelihood[grid.components.index(k), grid.actives.index(active)]
     held_out = f"{fixed(nats.mean())} ± {fixed(float(choose.standard_error(nats)))}"
-    told = [(held_out, f"nats per row at {k} and {active}, ± standard error")]
+    said = f"nats per held-out row at {k} and {active}, {len(nats)} folds, ± standard error"
+    told = [(held_out, said)]
     if np.isfinite(more):
         told.append((f"{_signed(more)} ± {fixed(error)}", f"nats over PCA with {active}"))
     st.html(kit.numbers(told))
@@ -225,7 +226,7 @@ def _draw_live(config: GridConfig) -> None:
     k, active = state.config().k, state.config().n_active or 0
     now = (k, active) if k in grid.components and active in grid.actives else None
     kit.chart(plots.heat_map(_picture(grid), now), "choose_live")
-    st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
+    st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of held-out rows.")
 
 
 PHRASES = {"noise": "noise per feature", "scale": "a scale per row"}

@@ -104,7 +104,7 @@ WHY = (
     "others are held out."
 )
 QUALITY = {  # measure -> name in the table, help, format
-    "log_likelihood": ("Log-likelihood", "Nats per held-out row.", "%.2f"),
+    "log_likelihood": ("Log-likelihood", "Nats per held-out row, a fifth of all.", "%.2f"),
     "mse": ("Squared error", "Per feature, on held-out rows.", "%.4f"),
     "mae": ("Absolute error", "Per feature, on held-out rows.", "%.4f"),
     "trustworthiness": ("Trustworthiness", "1 is best.", "%.3f"),

@@ -281,7 +281,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     with st.container(key="beside"):
         left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
-        st.markdown("**Log-likelihood per row**")
+        st.markdown("**Log-likelihood per row, all rows**")
         curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
         figure = likelihood(np.arange(1, len(curve) + 1), curve, info.n_rows)
         if sampled:
@@ -296,7 +296,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
         st.markdown("**Membership of the rows**")
         chart(plots.membership(shown.fitted.membership), "diagnostics_membership")
     facts = [
-        (fixed(info.log_likelihood / info.n_rows), "nats per row"),
+        (fixed(info.log_likelihood / info.n_rows), "nats per row, all rows"),
         (percent(float(np.mean(shown.fitted.membership < plots.DOUBT))), "of rows doubtful"),
         (duration(info.seconds), f"for {info.n_iter:,} iterations"),
     ]

@@ -11,6 +11,8 @@ import streamlit as st
 from appca.analysis.annotated import H5AD, ending_of, new_file, with_fit
 from appca.analysis.as_python import Recipe, script
 from appca.analysis.components import common, explained_shares, name_of, patterns, ranked, title
+from appca.analysis.new_rows import odd_in_features, standing_out
+from appca.analysis.rows import distances
 from appca.analysis.tables import Columns, projection_table
 from appca.canvas.html import picture_page
 from appca.canvas.panels import colour_choices, colour_of
@@ -26,7 +28,7 @@ from appca.ui import arrivals, canvas, controls, diagnostics, fits, kit, service
 from appca.ui.components import MEANING
 from appca.ui.downloads import card, component_buttons, save_button, stem_of, table_buttons
 from appca.ui.rows import MOST_LABELS
-from appca.words import InputError, capital, counted, number, percent
+from appca.words import InputError, capital, counted, listed, number, percent, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +83,8 @@ def figures(material: Material) -> dict[str, FigureMaker]:
     return every | ({} if places is None else {"umap": partial(of_rows, "umap")})
 
 
-MOST_SUBSPACES = 40
+MOST_SUBSPACES, MOST_UNUSUAL = 40, 10
+MARKS = {"good": "passed", "unknown": "not checked", "doubtful": "with care", "bad": "failed"}
 SAMPLE_COLUMNS, SAMPLE, SAMPLE_WIDTH = 16, 64, 530
 SUBSPACES = "Rows with the same choice of components share a subspace; the fullest first."
 AGAIN = "This script repeats the fit, exactly on the same machine with the same versions."
@@ -108,12 +111,13 @@ def report(material: Material, script: str) -> str:
     about = paragraph(f"{run.MODELS[config.model].title}. {run.MODELS[config.model].about}")
     chosen = [about, "<h3>Before the fit</h3>", before, "<h3>Model</h3>", parameters]
     body += [section("Data", *data), section("Settings", *chosen)]
-    body += [section("Fit", facts(kit.fit_facts(dataset, shown))), _verdict(dataset, shown)]
+    body += [section("Fit", facts(kit.fit_facts(dataset, shown))), _judged(dataset, shown)]
     if selected is not None:
-        text = f"{selected.sum():,} of {dataset.n_rows:,} rows; in figures the rest is grey."
-        body.append(section("Selection", paragraph(text)))
-    if kept := [[each.name, f"{each.mask.sum():,}"] for each in state.named(dataset)]:
-        body.append(section("Named selections", table(["Name", "Rows"], kept)))
+        few = f"{selected.sum():,} of {dataset.n_rows:,} rows; in figures the rest is grey: "
+        body.append(section("Selection", paragraph(few + listed(dataset.ids[selected].tolist()))))
+    kept = [(each.name, dataset.ids[each.mask].tolist()) for each in state.named(dataset)]
+    if lines := [[name, f"{len(ids):,}", listed(ids)] for name, ids in kept]:
+        body.append(section("Named selections", table(["Name", "Rows", "Ids"], lines)))
     if material.findings:
         body.append(section("Comparisons of groups", *map(paragraph, material.findings)))
     names = [capital(name_of(fitted, k)) for k in range(len(fitted.scale))]
@@ -122,7 +126,7 @@ def report(material: Material, script: str) -> str:
     columns = ["Component", "Share of variance", "Rows that use it"]
     parts = [table(columns, named), associations(material.associations, names)]
     body.append(section("Components", *parts))
-    every, lines = ranked(fitted.active), list[list[object]]()
+    every, lines = ranked(fitted.active), []
     for used, rows in every[:MOST_SUBSPACES]:
         share, sure = len(rows) / dataset.n_rows, fitted.membership[rows].mean(dtype=float)
         line = [title(used), f"{len(rows):,}", percent(share), percent(sure, 1)]
@@ -146,13 +150,31 @@ def report(material: Material, script: str) -> str:
     return framed(f"{name}: {dataset.name}", "".join(body))
 
 
-def _verdict(dataset: Dataset, shown: fits.Shown) -> str:
+def _judged(dataset: Dataset, shown: fits.Shown) -> str:
     level, checks = diagnostics.verdict(dataset, shown)
-    lines = table(["Check", "Reason"], [[check.label, check.why] for check in checks])
-    return section("Can I trust it?", paragraph(f"{diagnostics.ANSWERS[level]}."), lines)
+    results = [[check.label, MARKS[check.level], check.why] for check in checks]
+    trust = paragraph(f"{diagnostics.ANSWERS[level]}.")
+    trust += table(["Check", "Result", "Reason"], results)
+    said = services.kept(f"unusual-{shown.key}", lambda: standing_out(distances(shown.fitted)))
+    reasons: dict[int, list[str]] = {row: [] for row in said.order[~said.fits[said.order]].tolist()}
+    for row, each in reasons.items():
+        ways = zip(("far out within", "far from"), ("T²", "Q"), said.ratios[row], strict=True)
+        each += [f"{w} its subspace ({q} {number(x)} × the limit)" for w, q, x in ways if x > 1]
+    if dataset.image_shape is None and dataset.missing is None:
+        of = dataset.X, shown.fitted.preprocessing.transform
+        odd, features = services.kept(f"odd-{shown.key}", lambda: odd_in_features(*of))
+        for row, j in zip(odd.tolist(), features.tolist(), strict=True):
+            why = f"far in {dataset.column_names[j]}, or against its correlations"
+            reasons.setdefault(row, []).append(why)
+    lines = [[shortened(dataset.ids[row]), "; ".join(each)] for row, each in reasons.items()]
+    text = f"{counted(len(lines), 'row')}; up to {MOST_UNUSUAL} are listed." if lines else "None."
+    unusual = table(["Row", "Reason"], lines[:MOST_UNUSUAL]) * bool(lines)
+    return section("Can I trust it?", trust) + section("Unusual rows", paragraph(text), unusual)
 
 
-EXAMPLE_ROWS = 5
+EXAMPLE_ROWS, HEADINGS = 5, "Names of components as headings"
+NAMED = "The names given on the page Components, instead of component_1 and so on."
+INCLUSION = "The probability that a row uses each component, in further columns."
 LINES = (
     "One line per row: id, labels, subspace and its probability, scores (zero for unused "
     "components), mean squared error, log-likelihood. NPZ has the components, too."
@@ -160,9 +182,8 @@ LINES = (
 PICTURE = "One HTML file, offline, with hover, images, lasso, search, tour and colours."
 COMPONENTS = "Per feature: the fit's centre and what a score of 1 adds; CSV also in scaled units."
 MODEL = "Model and preprocessing in one file without pickle, for any rows with the same features."
-REPORT = "One HTML page, offline: data, settings, verdict, components, figures and the script."
+REPORT = "One HTML page, offline: data, settings, verdict, unusual rows, components and figures."
 ANNOTATED = "Scores, loadings, supports and their probability, with the names of appca.tl.appca."
-KINDS = ("png", "svg", "pdf")
 
 
 def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Material]:
@@ -193,7 +214,7 @@ def figure_card(material: Material) -> Callable[[], None]:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             titles = {name: FIGURES[name][0] for name in every}
             chosen = kit.one_of("Which", titles, key="export_figure", **look)
-            formats = {kind: kind.upper() for kind in KINDS}
+            formats = {kind: kind.upper() for kind in ("png", "svg", "pdf")}
             kind = kit.one_of("Format", formats, key="export_kind", **look)
             made, file_name = partial(_file, every[chosen], kind), f"{chosen}-{shown.config.id}"
             key = f"figure-{chosen}"
@@ -229,23 +250,16 @@ def projections(dataset: Dataset, shown: fits.Shown, rows: np.ndarray | None) ->
     with card("Projections", LINES):
         place = st.container()
         with st.container(horizontal=True, gap="medium"):
-            named = any(shown.fitted.names) and st.toggle(
-                "Names of components as headings",
-                key="export_named",
-                persist_state="session",
-                help="The names given on the page Components, instead of component_1 and so on.",
-            )
-            inclusion = st.toggle(
-                "Inclusion probabilities",
-                key="export_inclusion",
-                persist_state="session",
-                help="The probability that a row uses each component, in further columns.",
-            )
+            look: Any = {"persist_state": "session"}
+            named = any(shown.fitted.names)
+            named = named and st.toggle(HEADINGS, key="export_named", help=NAMED, **look)
+            label, key = "Inclusion probabilities", "export_inclusion"
+            inclusion = st.toggle(label, key=key, help=INCLUSION, **look)
         columns = Columns(bool(named), bool(inclusion), controls.is_by_type(dataset))
         with place:
             made = partial(projection_table, dataset, shown.fitted, rows, columns)
             table_buttons(made, shown, stem, columns=columns)
-        first = np.arange(min(EXAMPLE_ROWS, dataset.n_rows)) if rows is None else rows
+        first = np.arange(dataset.n_rows) if rows is None else rows
         lines = projection_table(dataset, shown.fitted, first[:EXAMPLE_ROWS], columns)
         st.dataframe(lines, hide_index=True, width="stretch")
 
@@ -254,16 +268,9 @@ def cards(material: Material) -> None:
     """Draw the cards of all other files."""
     dataset, shown, colour = material.dataset, material.shown, material.colour
     config, imported = shown.config, shown.config.imported is not None
-    recipe = Recipe(
-        run=config.id,
-        title=store.title(config),
-        settings=config.of_import(None).to_dict(),
-        threads=threads(),
-        log_likelihood=shown.info.log_likelihood,
-        imported=imported,
-        order=shown.numbering.order,
-        signs=shown.numbering.signs,
-    )
+    of_fit = config.id, store.title(config), config.of_import(None).to_dict(), threads()
+    numbers = shown.numbering.order, shown.numbering.signs
+    recipe = Recipe(*of_fit, shown.info.log_likelihood, imported, *numbers)
     text, runs = script(dataset, recipe), services.runs()
 
     def save(label: str, make: Callable[[], bytes | str], file_name: str, key: str) -> None:

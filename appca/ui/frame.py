@@ -47,7 +47,8 @@ def _outcome(shown: fits.Shown | None) -> None:
     if shown is not None:
         imported = " · imported" if shown.config.imported is not None else ""
         said = in_short(state.current_dataset(), shown) + imported
-        told = f"{ending(shown)}. Log-likelihood: {nats_per_row(shown.info)}; higher is better."
+        nats = nats_per_row(shown.info)
+        told = f"{ending(shown)}. Log-likelihood of all rows: {nats}; higher is better."
     css = "ca-outcome ca-improving" if improving else "ca-outcome"
     st.html(tag("div", words(said), css, role="status", title=told))
     if improving:

@@ -21,7 +21,7 @@ from appca.runs.home import home
 from appca.runs.run import MODELS, RunInfo
 from appca.ui import STATIC, fits, services, state
 from appca.ui.state import KEYS, guarded
-from appca.words import InputError, about, capital, counted, duration, nats, percent, signed
+from appca.words import InputError, about, capital, counted, duration, nats, number, percent, signed
 
 V = TypeVar("V")
 
@@ -129,11 +129,11 @@ def fit_facts(dataset: Dataset, shown: fits.Shown) -> dict[str, str]:
     """Return facts about a fit by name."""
     info, fitted, latent = shown.info, shown.fitted, shown.fitted.latent_variance
     lines = {
-        "Log-likelihood": nats_per_row(info),
+        "Log-likelihood": f"{nats_per_row(info)}, all rows",
         "Explained": f"{percent(shares(dataset, shown)[1], 1)} of variance",
         "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
         "Ended": f"{ending(shown)} in {duration(info.seconds)}",
-        "Noise variance": f"{np.mean(fitted.noise_variance):.4g}",
+        "Noise variance": number(float(np.mean(fitted.noise_variance)), 4),
         "Factor variance": " to ".join(f"{v:.3g}" for v in sorted({latent.min(), latent.max()})),
     }
     if fitted.alpha is not None:  # models that learn the number of components

@@ -261,7 +261,7 @@ def test_figures_take_missing_values_and_name_columns():
     model = appca.AdaptivePPCA(n_components=3, n_active=2, init="pca", random_state=0).fit(seen)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        appca.plot_subspaces(model, seen)
+        panels = appca.plot_subspaces(model, seen).axes
         figure = appca.plot_components(model, names=frame.columns)
         whole = appca.AdaptivePPCA(3, 2, init="pca").fit(frame.to_numpy())
         label = appca.plot_map(whole, frame).axes[0].get_ylabel().replace("−", "")
@@ -271,6 +271,8 @@ def test_figures_take_missing_values_and_name_columns():
     written = {text.get_text() for axes in figure.axes for text in axes.get_yticklabels()}
     for weights in model.components_:
         assert {frame.columns[j] for j in np.argsort(-abs(weights))[:4]} <= written
+    names = {re.match("[123]: −?([^ ,]+)", of.get_xlabel())[1] for of in panels}
+    assert names <= set(frame.columns[abs(model.components_).argmax(axis=1)])
 
 
 def planted(seed, n=400, K=300, L=3):

@@ -316,14 +316,14 @@ def test_pages_reports_and_tables_load_nothing_and_show_texts_literally():
     assert '"showSendToCloud": false' in html
     assert html.count('class="plotly-graph-div"') == 1
     body = files.section(EVIL, files.paragraph(EVIL), files.paragraph(EVIL, "pre"))
-    body += files.table([EVIL], [[EVIL], [0.123456], [None], [picture]]) + files.facts({EVIL: EVIL})
+    cells = [EVIL, 0.123456, 11279.6, None, picture]
+    body += files.table([EVIL] * 5, [cells]) + files.facts({EVIL: EVIL})
     body += files.fold(EVIL, files.image(picture, EVIL)) + files.fragment(figure)
     html = files.framed(EVIL, body, "/* plotly.js v */")
     assert [source[:22] for source in loaded(html)] == ["data:image/png;base64,"] * 2
     assert len(re.findall("<img ", html)) == 2
     assert "onerror=alert(1)>" not in html.replace("&gt;", "")
-    assert "<td>0.1235</td>" in html
-    assert "<td>–</td>" in html
+    assert "<td>0.1235</td><td>11,280</td><td>–</td>" in html
     assert html.count("plotly.js v") == 1
     assert files.markdown_table(["a", "b"], [[1, "p | q\\"], ["one\n\ntwo", None]]) == (
         "| a | b |\n| --- | --- |\n| 1 | p \\| q\\\\ |\n| one two | None |"

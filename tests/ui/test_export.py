@@ -203,7 +203,9 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing():
     rng = np.random.default_rng(0)
     names = tuple(f"{EVIL}{j}" for j in range(16))
     labels = {"weight": rng.random(90), EVIL: np.array([f"a{EVIL}", "b"])[np.arange(90) % 2]}
-    dataset = Dataset(EVIL, rng.random((90, 16)), np.arange(90).astype(str), labels, None, names)
+    X = rng.random((90, 16))
+    X[7, 3] = 50.0
+    dataset = Dataset(EVIL, X, [f"r{n}" for n in range(90)], labels, None, names)
     run = stored_run(dataset, "aPPCA", {"centre": True}, n_components=3)
     selected = np.arange(90) < 9
     SelectionStore(home()).save(dataset.digest, "the first nine", selected)
@@ -212,7 +214,8 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing():
     findings = ["The b differ."]
     material = Material(dataset, shown, f"label:{EVIL}", selected, rng.random((90, 2)), findings)
     assert "Associations" not in report(material, "")
-    tests = associated(fitted.scores, fitted.active, {EVIL: labels[EVIL]}).assign(q=0.01)
+    order, rows = {"row order": np.arange(90)}, (fitted.scores, fitted.active)
+    tests = associated(*rows, order | {EVIL: labels[EVIL]}, (), order).assign(q=0.01)
     text = report(material._replace(associations=tests), f"# {EVIL}\nrun()")
     axes = figures(material)["subspaces"]().axes
     assert "1 Fullness →" in {text for of in axes for text in (of.get_xlabel(), of.get_ylabel())}
@@ -221,11 +224,12 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing():
     assert all(source.startswith("data:image/png;base64,") for source in loaded(text))
     assert "<script" not in text
     assert text.count("<img ") >= len(figures(material))
-    words = ["9 of 90 rows", "the first nine", "The b differ.", "6 of 6 tests have q below 5%"]
-    words += ["1 · Fullness</td><td>use", "Halves not fitted yet", run.id, dataset.digest]
+    words = ["9 of 90 rows", "the first nine", "The b differ.", "12 of 12 tests have q below 5%"]
+    words += ["1 · Fullness</td><td>use", "row order (sorted by it)", run.id, dataset.digest]
+    words += ["Halves not fitted yet</td><td>not checked", "<td>r7</td><td>far", "r5” and 3 more"]
     assert [each for each in (*words, "scikit-learn") if each not in text] == []
     headings = ["Data", "Settings", "Fit", "Selection", "Named selections", "Can I trust it?"]
-    headings += ["Components", "Subspaces", "Figure: UMAP"]
+    headings += ["Unusual rows", "Components", "Subspaces", "Figure: UMAP"]
     assert [each for each in headings if f"<h2>{each}</h2>" not in text] == []
 
 
