@@ -318,7 +318,7 @@ def ordered(tests: "pd.DataFrame", labels: Collection[str]) -> "pd.DataFrame":
 def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[int, str]:
     """Propose names for components, counted from 1, from significant, non-technical columns.
 
-    Classes told apart by scores make "high – low"; numbers, up to two names. Missing values make
+    Classes with different scores make "high – low"; numbers, up to two names. Missing values make
     none, nor do low values of the columns `zeros`, nor a component that follows missing values.
     """
     names, alone, telling = dict[int, str](), dict[int, str](), tests[tests["q"] < SIGNIFICANT]
