@@ -57,9 +57,9 @@ def associations(tests: "pd.DataFrame | None", components: Sequence[str], most: 
     """Return the first significant tests of `appca.association` as a heading and a table."""
     if tests is None:
         return ""
-    found = tests[tests["q"] < SIGNIFICANT]
-    text = f"{len(found):,} of {len(tests):,} tests have q below 5%; up to {most} are listed."
-    first = ordered(found, found["column"]).head(most)  # technical columns are last
+    significant = tests[tests["q"] < SIGNIFICANT]
+    text = f"{len(significant):,} of {len(tests):,} tests have q below 5%; up to {most} are listed."
+    first = ordered(significant, significant["column"]).head(most)  # technical columns are last
     columns = ["component", "part", "column", "direction", "effect", "q"]
     columns += [name for name in ["adjusted_for"] if name in tests]
     lines = [[components[k - 1], *rest] for k, *rest in first[columns].to_numpy().tolist()]

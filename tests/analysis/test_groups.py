@@ -27,13 +27,10 @@ def made(seed: int, n: int = 300, features: int = 8) -> tuple[Dataset, FittedRun
     labels = {"kind": rng.choice(list("abcd"), n), "weight": rng.normal(size=n)}
     dataset = Dataset("d", rng.normal(size=(n, features)), np.arange(n), labels, None, names)
     active = np.argsort(rng.random((n, 4)), axis=1) < 2
-    fitted = fitted_run(
-        active=active,
-        scores=np.where(active, rng.normal(size=(n, 4)), 0).astype(np.float32),
-        error=rng.random(n).astype(np.float32),
-        membership=rng.random(n).astype(np.float32),
-        log_likelihood_rows=rng.normal(size=n),
-    )
+    scores = np.where(active, rng.normal(size=(n, 4)), 0).astype(np.float32)
+    error, membership = rng.random((2, n)).astype(np.float32)
+    rows = {"scores": scores, "error": error, "membership": membership}
+    fitted = fitted_run(active, log_likelihood_rows=rng.normal(size=n), **rows)
     mask = np.zeros(n, dtype=bool)
     mask[rng.permutation(n)[: n // 4]] = True
     return dataset, fitted, mask
@@ -64,8 +61,7 @@ def test_a_planted_difference_ranks_first(seed, where):
     dataset, fitted = planted(dataset, fitted, mask, where)
     found = compare(dataset, fitted, mask)
     first = found.differences[0]
-    assert first.name == where
-    assert first.matters
+    assert (first.name, first.matters) == (where, True)
     assert abs(first.effect) > 0.474, "large"
     assert (first.effect < 0) == (where in ("score on component 3", "weight"))
     assert where in sentence(found)
@@ -133,9 +129,8 @@ def test_shares_means_and_missing_numbers_are_those_of_the_rows(seed):
     use = found["use of component 3"]
     shares = [fitted.active[rows, 2].mean() for rows in (mask, ~mask)]
     assert (use.is_share, use.group, use.rest) == (True, *map(pytest.approx, shares))
-    users = fitted.active[:, 0]
-    score = found["score on component 1"]
-    assert score.group == pytest.approx(fitted.scores[mask & users, 0].mean(), rel=1e-5)
+    mean = fitted.scores[mask & fitted.active[:, 0], 0].mean(dtype=float)
+    assert found["score on component 1"].group == pytest.approx(mean, rel=1e-5)
     assert found["feature 3"].rest == pytest.approx(dataset.X[~mask, 2].mean())
     there = np.isfinite(weight)
     expected = stats.mannwhitneyu(weight[mask & there], weight[~mask & there], method="asymptotic")
@@ -153,9 +148,8 @@ def test_very_many_values_are_compared_on_a_sample_that_is_stated_and_pixels_are
     assert compare(dataset, fitted, mask).sampled is None
     monkeypatch.setattr(groups, "MOST_VALUES", 1)
     found = compare(dataset, fitted, mask)
-    assert found.sampled == 750 + 1000  # the whole group, and a thousand others
-    assert found.differences[0].name == "f5"
-    assert found.differences == compare(dataset, fitted, mask).differences
+    whole = compare(dataset, fitted, mask).differences
+    assert (found.sampled, found.differences[0].name, found.differences) == (1750, "f5", whole)
     pictures = Dataset("d", dataset.X, dataset.ids, dataset.labels, (2, 4))
     kinds = {one.kind for one in compare(pictures, fitted, mask).differences}
     assert kinds == {"measure", "score", "use", "subspace", "class"}
@@ -249,8 +243,7 @@ def test_what_is_held_out_is_not_seen():
     held = np.concatenate([rows[: len(rows) // 3] for rows in groups])
     other = table | {"x1": np.where(np.isin(np.arange(N), held), 0.0, table["x1"])}
     second = described(other, wanted, random_state=0)
-    assert second.clauses == first.clauses
-    assert second.n_held_out == len(held)
+    assert (second.clauses, second.n_held_out) == (first.clauses, len(held))
     assert second.quality != first.quality
 
 
@@ -344,7 +337,6 @@ NOTHING = groups.RowValues("size", np.full(4, np.nan))
 @pytest.mark.parametrize(
     ("column", "relation", "value", "rows"),
     [
-        (CLASSES, "is", ["b"], {1, 3}),
         (CLASSES, "is", ["a", "c"], {0, 2}),
         (CLASSES, "is not", ["b"], {0, 2}),
         (NUMBERS, "above", 1.5, {1, 3}),
@@ -355,7 +347,6 @@ NOTHING = groups.RowValues("size", np.full(4, np.nan))
         (CLASSES, "above", 1, "“kind” has classes"),
         (NUMBERS, "is", ["a"], "“size” has numbers"),
         (NUMBERS, "highest", 0, "between 0 and 100"),
-        (NUMBERS, "lowest", 100, "between 0 and 100"),
     ],
 )
 def test_a_rule_finds_its_rows_or_does_not_suit_its_column(column, relation, value, rows):
@@ -370,13 +361,7 @@ def run_of(n: int) -> FittedRun:
     active = np.zeros((n, 2), dtype=bool)
     active[:, 0], active[0, 1] = True, True
     numbers = np.arange(n, dtype=np.float32)
-    return fitted_run(
-        active=active,
-        scores=active * numbers[:, None],
-        error=numbers,
-        membership=numbers + 1,
-        log_likelihood_rows=-numbers,
-    )
+    return fitted_run(active, scores=active * numbers[:, None], log_likelihood_rows=-numbers)
 
 
 def test_every_name_offered_has_its_column():

@@ -248,9 +248,7 @@ def test_figures_hold_all_rows_and_show_in_a_notebook():
     assert len(appca.plot_components(model).axes) == 6  # two of them are empty
     with pytest.raises(ValueError, match="by is one of 'subspaces'; got 'triples'"):
         appca.plot_subspaces(model, X, by="triples")
-    with pytest.raises(
-        ValueError, match="Only a fitted estimator has components to plot; got AdaptivePPCA"
-    ):
+    with pytest.raises(ValueError, match="has components to plot; got AdaptivePPCA"):
         appca.plot_components(appca.AdaptivePPCA(4))
 
 

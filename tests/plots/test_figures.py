@@ -215,7 +215,6 @@ CASES: dict[Callable[[], go.Figure], dict[str, object]] = {
     },
     (lambda: studies.boxes(SPREADS)): {
         "data.0.median": [50],
-        "data.1.median": [51],
         "data.2.q3": [3],
     },
     (lambda: studies.mixed_bars([{"objects": n} for n in (1, 3, 3)])): {

@@ -219,7 +219,6 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing():
     text = report(material._replace(associations=tests), f"# {EVIL}\nrun()")
     axes = figures(material)["subspaces"]().axes
     assert "1 Fullness →" in {text for of in axes for text in (of.get_xlabel(), of.get_ylabel())}
-    assert "Of another fit" not in text
     assert "<th>weight</th>" not in text, "a number is no class"
     assert all(source.startswith("data:image/png;base64,") for source in loaded(text))
     assert "<script" not in text
@@ -250,9 +249,8 @@ def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():
 
 
 def test_names_of_files_hold_letters_digits_and_strokes_only():
-    assert downloads.stem_of("../My <data>: 8 x 8") == "My-data-8-x-8"
-    assert downloads.stem_of("…") == "data"
-    assert len(downloads.stem_of("é" * 99)) == 40
+    named = map(downloads.stem_of, ("../My <data>: 8 x 8", "…"))
+    assert [*named, len(downloads.stem_of("é" * 99))] == ["My-data-8-x-8", "data", 40]
 
 
 def test_the_file_that_was_opened_gets_the_fit_and_keeps_everything_else(start, made, cells):
