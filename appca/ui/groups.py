@@ -20,7 +20,7 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
-from appca.words import counted, listed, minus, number, percent, shortened
+from appca.words import counted, listed, number, percent, shortened
 
 PANELS = 20
 REST = "rest"
@@ -254,7 +254,7 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     lines = []
     for row in group.rows[:LINES].tolist():
         texts = [dataset.ids[row], *(dataset.labels[name][row] for name in labels)]
-        numbers = [minus(f"{float(dataset.X[row, j]):.4g}") for j in features]
+        numbers = [number(float(dataset.X[row, j]), 4) for j in features]
         lines.append([shortened(text, LETTERS) for text in texts] + numbers)
     return table((shortened(head, LETTERS) for head in heads), lines)
 
