@@ -279,9 +279,7 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
     unclear = Check("doubtful", "Gain over PCA not clear", f"{why}: PCA may do as well.")
     checks = [] if np.isnan(gain) else [unclear]  # NaN if L = K
     if gain < -CLEAR * error:
-        checks = [
-            Check("bad", "Worse than PCA", f"{why}: try factor variances, PCA, other K and L.")
-        ]
+        checks = [Check("bad", "Worse than PCA", f"{why}: try factor variances, another K, PCA.")]
     elif gain > CLEAR * error:
         checks = [Check("good", "Better than PCA", f"{why}.")]
     why = f"Fits to halves of the rows have the same components: |cos| is at least {lowest:.2f}."
