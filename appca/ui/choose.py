@@ -170,7 +170,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
     more, error = choose.gain(grid, best[0])
     title = f"Try K = {k} and L = {active}"
     if k > active and more <= CLEAR * error:
-        text += f" But PCA with {active} describes unseen rows as well."
+        text += f" But PCA with {active} describes unseen rows at least as well."
     if others:
         title = f"So far K = {k} and L = {active}, of {len(config.cells) - others} choices compared"
         text = f"{others} other choices, some of them larger, are not fitted yet: go on first."

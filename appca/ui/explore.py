@@ -199,7 +199,7 @@ def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str],
 SPLIT, MOVED = "split", "sizes_moved"
 MOST_OF_A_ROW = 0.5  # share of the variance above which one row dominates the picture
 LEAST_ROWS = 10  # minimum number of rows to leave one out
-LEAST_CHECKED, CHECK_SECONDS = 100, 30.0  # rows; seconds of an automatic check
+LEAST_CHECKED, CHECK_SECONDS, FEW_GAPS = 100, 30.0, 0.01  # rows, seconds and gaps to check
 HELD_OUT = "On 30% of at most 3,000 rows, by features that vary; over two standard errors."
 OFFERED = {ROW_SCALES: ("A scale per row", "Use row scales")}
 OFFERED[VARIANCES] = "A factor variance for each component", "Use factor variances"
@@ -296,7 +296,8 @@ def _better_variant(dataset: Dataset, shown: fits.Shown) -> None:
 
     now, can = shown.config, MODELS[shown.config.model].can
     is_usual = now.model == "aPPCA" and fits_around_gaps(now) and can.is_exact(now.k, now.n_active)
-    if not is_usual or dataset.missing is not None or dataset.n_rows < LEAST_CHECKED:
+    gaps = dataset.n_missing  # here with the features' means
+    if not is_usual or gaps > FEW_GAPS * dataset.X.size or dataset.n_rows < LEAST_CHECKED:
         return
     check, no = models_of(now), f"{dataset.digest} scales"
     seconds = sum(estimate(check, dataset.n_rows, dataset.n_features)[:3])
@@ -306,12 +307,13 @@ def _better_variant(dataset: Dataset, shown: fits.Shown) -> None:
     if not measured.keys() >= {PAPER, ROW_SCALES, VARIANCES}:
         fits.check_ahead("models", check.id, check.to_dict() | {"most": 3})
         return
+    if gaps:
+        del measured[ROW_SCALES]  # needs complete rows
     lines = better(measured, now.parameters["latent_variance"])
     if len(lines) > 1:
         best, fitted = lines[0], lines[-1]
-        digits = 2 if best.nats < fitted.nats + 1 else 1
-        held_out = (np.asarray(line.fit.log_likelihood) for line in (best, fitted))
-        then, before = (fixed(values.mean(), digits) for values in held_out)
+        digits, two = 2 if best.nats < fitted.nats + 1 else 1, (best, fitted)
+        then, before = (fixed(np.asarray(x.fit.log_likelihood).mean(), digits) for x in two)
         what, label = OFFERED[best.key]
         text = f"{what} describes held-out rows (30%) better: {then}, not {before} nats each"
         st.markdown(text, help=HELD_OUT)

@@ -266,8 +266,8 @@ HELP = (
     "beyond the others of its feature, or a large Mahalanobis distance."
 )
 WHAT_TO_DO = (
-    "Look at the first rows. A row far from its subspace is often an error, or of a kind that the "
-    "fit has not learned. A row far out within its subspace is extreme, not wrong."
+    "Check the values of the first rows. A row far from its subspace is often an error, or of a "
+    "kind that the fit has not learned; a row far out within it is extreme, or an error."
 )
 LASSO = ":material/lasso_select:"
 
@@ -293,14 +293,11 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     hides = " Ranks, as in this fit, hide extreme values."
     st.caption(WHAT_TO_DO + hides * (shown.config.preprocessing.get("prepare") == "ranks"))
     if misfits > MANY_MISFITS and shown.fitted.row_scales is None:
-        st.caption(
-            "The noise of the data has heavier tails than the model's: "
-            f"{percent(misfits)} of rows are farther away than it allows, 2% expected. This is a "
-            "matter of the fit, not of single rows."
-        )
+        far = f"it expects 2% of rows so far away, and {percent(misfits)} are"
+        st.caption(f"The noise of the data has heavier tails than the model's: {far}.")
     again = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
     told = [("Repeated rows", again, dataset.ids[again].tolist())]
-    if dataset.image_shape is None and dataset.missing is None:
+    if dataset.image_shape is None:
         of = dataset.X, shown.fitted.preprocessing.transform
         odd, features = kept(f"odd-{shown.key}", lambda: odd_in_features(*of))
         names = zip(dataset.ids[odd], np.array(dataset.column_names)[features], strict=True)

@@ -305,20 +305,17 @@ HEIGHT = 400
 def draw(
     dataset: Dataset, fitted: FittedRun, verdict: NewRowsVerdict, order: np.ndarray, key: str
 ) -> int:
-    """Draw rows as a table, and the ticked or first row as a sum; return that row.
-
-    `order` has at least one row, with the worst fit first; `key` identifies the numbers.
-    """
+    """Draw the rows `order` as a table, and the ticked or first row as a sum; return that row."""
     top = order[:MOST_LISTED]
     images = _images(f"{key}-{is_dark()}-{top.tolist()}", dataset, fitted, top)
     shown = {name: st.column_config.ImageColumn(name, width="small") for name in images}
     look: Any = {"hide_index": True, "width": "stretch", "height": HEIGHT, "column_config": shown}
     look |= {"selection_mode": "single-row", "on_select": "rerun", "key": f"row-table-{key}"}
     look["row_height"] = 44 if images else None
-    event = st.dataframe(table_of(dataset, fitted, verdict, top, images), **look)
+    lines = table_of(dataset, fitted, verdict, top, images)
+    ticked = st.dataframe(lines, **look)["selection"]["rows"]
     if len(top) < len(order):
         st.caption(f"The {len(top)} that fit least of {len(order):,}.")
-    ticked = event["selection"]["rows"]
     row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
     st.subheader(f"{markdown(str(dataset.ids[row]))}, as a sum of components", anchor=False)
     st.html(_built(dataset, described.parts(dataset, fitted, row), row))
@@ -333,6 +330,9 @@ def table_of(
 
     columns: dict[str, object] = {"id": dataset.ids[rows]} | images
     columns["fits"] = np.where(verdict.fits[rows], "yes", "no")
+    away = np.abs(fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean)
+    if dataset.image_shape is None and away.shape[1] == dataset.n_features:
+        columns["farthest in"] = np.array(dataset.column_names)[away.argmax(axis=1)]
     for name, values in list(dataset.labels.items())[:MOST_LABELS]:
         columns[name if name not in columns else f"{name} (label)"] = values[rows]
     columns["T² / limit"], columns["Q / limit"] = verdict.ratios[rows].round(2).T

@@ -650,14 +650,14 @@ def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatc
 
 
 def test_each_number_stands_under_its_own_heading():
-    wine = load("wine")
-    fitted = fitted_run(np.random.default_rng(0).random((178, 3)) < 0.5)
+    wine, fitted = load("wine"), fitted_run(np.random.default_rng(0).random((178, 3)) < 0.5)
+    wine = replace(wine, X=wine.X[:, [0, 12, 5]], feature_names=("alcohol", "proline", "phenols"))
     ratios = np.stack([np.arange(178) + 0.25, 1000.0 - np.arange(178)], axis=1)
     said = SimpleNamespace(fits=np.arange(178) != 7, ratios=ratios)
     rows = np.array([7, 3])
     table = table_of(wine, fitted, said, rows, {})
-    assert table["id"].tolist() == wine.ids[rows].tolist()
-    assert table["fits"].tolist() == ["no", "yes"]
+    assert set(table["farthest in"]) == {"proline"}, "in these units"
+    assert (table["id"].tolist(), [*table["fits"]]) == (wine.ids[rows].tolist(), ["no", "yes"])
     assert table["T² / limit"].tolist() == [7.25, 3.25]
     assert table["Q / limit"].tolist() == [993.0, 997.0]
     assert np.allclose(table["log-likelihood"], fitted.log_likelihood_rows[rows], atol=0.005)
