@@ -185,6 +185,9 @@ NUMBERS = {
         *("x,y,z\n<1,1,1\n<2,2,2\n" + rows("{i},{h},{i}.5", 8), None, ("y", "z")),
         facts={"Left out": "x (numbers and limits such as “<1”)"},
     ),
+    "nearly empty": Case(
+        "x,y,z\n1,2,3\n" + rows("{i},,{h}", 30), None, ("x", "z"), facts={"Left out": "y (over 90%"}
+    ),
     "the decimal sign by choice is that of all columns": Case(
         *("x;y;z\n1,5;2.75;0,1\n2,5;3.5;0,2\n3,5;1.25;0,7", [[1.5, 0.1]], ("x", "z")),
         options={"decimal": ","},

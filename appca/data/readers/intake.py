@@ -453,6 +453,7 @@ class Column(NamedTuple):
     named: bool
     kind: str = "number"  # or "text", "date", "long", "list" or "empty"
     complete: bool = False  # no missing cells
+    filled: float = 1.0  # share of cells with a number
     distinct: int = 0  # distinct values; computed for numbers only if the name requires it
     whole: bool = False  # all numbers are whole
     grows: bool = False
@@ -592,6 +593,7 @@ def _described(values: np.ndarray, column: Column, *, is_first: bool) -> Column:
     matters = matters or (is_first and whole and not column.named)
     return column._replace(
         complete=complete,
+        filled=len(present) / len(values),
         distinct=len(np.unique(present)) if matters else 0,
         whole=whole,
         grows=grows,
@@ -621,6 +623,8 @@ def guess_roles(
         counters &= {each.name for each in columns if each.called_id}
         constant -= numbers
     why = dict.fromkeys(counters, "counts the rows") | dict.fromkeys(constant, "one value")
+    sparse = [each.name for each in columns if each.filled < 0.1]
+    why |= dict.fromkeys(sparse * (2 * len(sparse) < len(numbers)), "over 90% empty")
     best = None if "id" in chosen.values() else _id_among(columns, n_rows, counters, chosen)
     roles, left_out = dict[str, str](), dict[str, str]()
     for column in columns:
