@@ -69,7 +69,7 @@ function triangle(layout, map, count, view) {
   const top = Math.min(count - 2, Math.max(1, least, Math.ceil((count - extra) / 2)));
   const made = plain('triangle', layout, rects, box(-extra, 0, count + extra, tall));
   const left = -extra + 0.06;
-  if (map && count > 3) {
+  if (map && count > 2) {
     const beside = (count - 0.8 - top) * k > TOOLS; // leaves space for the tools between map and diagonal
     const rect = box(left, top + 0.1, extra + top - 0.2, count - top - (beside ? 0 : 56 / k));
     made.parts.push({ layout: map, base: layout.panels.length, rects: [rect], inset: true });
