@@ -281,7 +281,7 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     answer = f"None of the {n:,} rows is far from its subspace or far out within it."
     if len(beyond):
         some = f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others"
-        ways = {"far from their subspace": q, "far out within it": t2}
+        ways = {"far from their subspace": q, "far out within their subspace": t2}
         answer = f"{some}: {', '.join(f'{m:,} {way}' for way, m in ways.items() if m)}."
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**{answer}**", width="content", help=HELP)
