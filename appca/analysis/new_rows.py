@@ -148,7 +148,7 @@ def drifted(
 
 LEVEL = 0.99  # default share of rows within each limit
 TAIL, RARE = (20, 0.1, 0.3), 0.001  # rows, and smallest and largest share; share above the limit
-MOST_JOINT, LEAST_JOINT = (20_000, 200), 5  # rows and features; rows per feature
+JUDGED, LEAST_JOINT = (20, 20_000, 200), 5  # least and most rows, most features; rows per feature
 
 
 class NewRowsVerdict(NamedTuple):
@@ -181,29 +181,29 @@ def odd_in_features(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of X (N, D) with a far value or Mahalanobis distance, and their features.
 
-    A value is compared with the tail of its feature. The covariance is that of the nearest 90% of
-    rows, and the feature then the one that the others predict worst. At most 1% or three rows are
-    returned. Features with one value in most rows are left out; all, if rows are too few or many.
+    A value is compared with its feature's tail; the covariance, of the nearest 90% of rows, needs
+    five rows per feature. At most 1% or three rows return. Features mostly of one value are not used.
     """
     from scipy.stats import chi2
     from sklearn.covariance import EmpiricalCovariance
 
     (n, D), none = X.shape, np.empty(0, int)
-    if MOST_JOINT[1] < D or not LEAST_JOINT * D <= n <= MOST_JOINT[0]:
+    if not JUDGED[0] <= n <= JUDGED[1] or JUDGED[2] < D:
         return none, none
     Y = transform(X).astype(np.float64)
     varied = np.flatnonzero((np.median(Y, axis=0) != Y).mean(axis=0) > 0.5)
     d, is_near, most = len(varied), np.ones(n, bool), max(3, n // 100)
     if d < 2 or Y.shape[1] != D:  # names would not be those of columns
         return none, none
-    Y = Y[:, varied]
-    for _ in range(3):
-        fit = EmpiricalCovariance().fit(Y[is_near])
-        squares = fit.mahalanobis(Y)
-        is_near = squares <= np.quantile(squares, 0.9)
-    roots = np.cbrt(squares * chi2.median(d) / np.median(squares))
-    joint = roots / max(_tail_limit(roots, most), np.cbrt(chi2.isf(RARE, d)))
-    unexpected = (Y - fit.location_) @ fit.precision_ / np.sqrt(np.diag(fit.precision_))
+    Y, joint, unexpected = Y[:, varied], np.zeros(n), np.zeros((n, d))
+    if n >= LEAST_JOINT * D:
+        for _ in range(3):
+            fit = EmpiricalCovariance().fit(Y[is_near])
+            squares = fit.mahalanobis(Y)
+            is_near = squares <= np.quantile(squares, 0.9)
+        roots = np.cbrt(squares * chi2.median(d) / np.median(squares))
+        joint = roots / max(_tail_limit(roots, most), np.cbrt(chi2.isf(RARE, d)))
+        unexpected = (Y - fit.location_) @ fit.precision_ / np.sqrt(np.diag(fit.precision_))
     away = np.abs(Y - np.median(Y, axis=0))
     near = np.sort(away, axis=0)[:-most]
     start = np.quantile(near, 1 - TAIL[1], axis=0)
@@ -212,8 +212,8 @@ def odd_in_features(
     far = away.max(axis=1)
     alone = far / max(_tail_limit(far, most), np.log(n * d))  # beyond: 0.1 of n d exponentials
     worst = np.where(alone > joint, away.argmax(axis=1), np.abs(unexpected).argmax(axis=1))
-    rows = np.argsort(-np.maximum(alone, joint), kind="stable")
-    rows = rows[: min(((alone > 1) | (joint > 1)).sum(), most)]
+    both = np.maximum(alone, joint)
+    rows = np.argsort(-both, kind="stable")[: min((both > 1).sum(), most)]
     return rows, varied[worst[rows]]
 
 
