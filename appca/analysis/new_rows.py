@@ -182,7 +182,7 @@ def odd_in_features(
     """Return the rows of X (N, D) with a far value or Mahalanobis distance, and their features.
 
     A value is compared with its feature's tail; the covariance, of the nearest 90% of rows, needs
-    five rows per feature. At most 1% or three rows return. Features mostly of one value are not used.
+    five rows a feature. At most 1% or three rows return. Features mostly of one value are left out.
     """
     from scipy.stats import chi2
     from sklearn.covariance import EmpiricalCovariance
