@@ -221,6 +221,7 @@ _RANGES = {  # name by the maximum of nonnegative columns
     np.inf: re.compile(r"(^|[ ._])(height|weight|length|width|count|area|price)s?$"),
 }
 _CHANGE = re.compile(r"change|growth|diff|gain|increase|return|gdp|ratio|error|delta|log")
+FEW_ROWS, MOST_PARTS, MOST_COMPOSED = 500, 8, 300  # rows, neighbours, features: sums and means
 COLLINEAR, ROUNDED = 1e-3, 0.02  # unexplained share of variance, largest error in deviations
 
 
@@ -266,7 +267,7 @@ def redundant(dataset: Any) -> dict[str, str]:
     D, names = dataset.n_features, dataset.column_names
     if dataset.image_shape is not None or dataset.is_ordered:
         return {}
-    reasons = _repeats(dataset)
+    reasons = (_composites(dataset) if D <= MOST_COMPOSED else {}) | _repeats(dataset)
     if D > MOST_COLUMNS:
         return reasons
     X = dataset.with_gaps(slice(MOST_ROWS)).astype(np.float64)
@@ -288,6 +289,33 @@ def redundant(dataset: Any) -> dict[str, str]:
                 if len(parts) > 1 and error <= ROUNDED * spread[j]:
                     reasons[names[j]] = f"the {what} of {listed([names[i] for i in parts])}"
     return reasons if len(reasons) <= D // 2 else {}  # more are copies of one another
+
+
+def _composites(dataset: Any) -> dict[str, str]:
+    """Map features to what they are: sums or means of neighbours, or of features named after them.
+
+    Missing parts are left out of a mean.
+    """
+    names, step = dataset.column_names, max(1, dataset.n_rows // FEW_ROWS)
+    X = dataset.with_gaps(slice(None, None, step)).astype(np.float64)
+    reasons, known, D = dict[str, str](), ~np.isnan(X), len(names)
+    filled, varies = np.where(known, X, 0.0), np.ptp(np.nan_to_num(X), axis=0) > 0
+    for j, name in enumerate(names):
+        named = [i for i in range(D) if re.match(f"{re.escape(name)}[_. ]", names[i])]
+        own = [i for i in named if not any(names[i].startswith(f"{names[k]}_") for k in named)]
+        runs = [[*range(j - m, j)] for m in range(2, min(MOST_PARTS, j) + 1)]
+        runs += [[*range(j + 1, j + 1 + m)] for m in range(2, min(MOST_PARTS, D - 1 - j) + 1)]
+        for parts in (own, *runs):
+            differ = np.ptp(filled[:, parts], axis=1) > 0 if parts else np.zeros(1)
+            if len(parts) < 2 or not varies[[j, *parts]].all() or differ.sum() < LEAST_NUMBERED:
+                continue
+            total, n = filled[:, parts].sum(axis=1), known[:, parts].sum(axis=1)
+            for what, made, least in (("sum", total, len(parts)), ("mean", total / _or_one(n), 1)):
+                rows = known[:, j] & (n >= least)
+                error = np.abs(X[rows, j] - made[rows]).max(initial=0)
+                if rows.sum() >= LEAST_NUMBERED and error <= ROUNDED / 10 * X[rows, j].std():
+                    reasons.setdefault(name, f"the {what} of {listed([names[i] for i in parts])}")
+    return reasons
 
 
 def _repeats(dataset: Any) -> dict[str, str]:

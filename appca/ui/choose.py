@@ -169,6 +169,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
     (k, active), text = best
     more, error = choose.gain(grid, best[0])
     title = f"Try K = {k} and L = {active}"
+    text += " L = K is PCA." * (k == active)
     if k > active and more <= CLEAR * error:
         text += f" But PCA with {active} describes unseen rows at least as well."
     if others:
@@ -198,7 +199,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
             config={"displayModeBar": False},
         )
         near = counted(int(choose.near(grid.log_likelihood).sum()), "cell")
-        said = f"Outlined: suggested. Best, or within one standard error of it: {near}."
+        said = f"Outlined: suggested. Best of all, or within one standard error of it: {near}."
         st.caption(f"{said} Click a cell to see it in Explore.")
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
@@ -207,7 +208,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
     held_out = f"{fixed(nats.mean())} ± {fixed(float(choose.standard_error(nats)))}"
     said = f"nats per held-out row at {k} and {active}, {len(nats)} folds, ± standard error"
     told = [(held_out, said)]
-    if np.isfinite(more):
+    if np.isfinite(more) and k > active:
         told.append((f"{_signed(more)} ± {fixed(error)}", f"nats over PCA with {active}"))
     st.html(kit.numbers(told))
     for point in clicked["selection"]["points"]:

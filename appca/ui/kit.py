@@ -307,8 +307,9 @@ def loadings(
         bar = tag("div", tag("div", "", style=f"width:{item.share:.0%};{look}"), "ca-track")
         text = tag("span", words(item.name), title=f"{item.name}: {value}")
         lines.append(tag("div", text + bar + tag("small", words(value)), "ca-loading"))
-    more = tag("summary", "more", "ca-quiet") + "".join(lines[WEIGHTS:])
-    return "".join(lines[:WEIGHTS]) + tag("details", more) * (len(lines) > WEIGHTS)
+    n = WEIGHTS if len(lines) > WEIGHTS + 2 else len(lines)
+    more = tag("summary", "more", "ca-quiet") + "".join(lines[n:])
+    return "".join(lines[:n]) + tag("details", more) * (len(lines) > n)
 
 
 class Classes(NamedTuple):

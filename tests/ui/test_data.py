@@ -168,24 +168,25 @@ def test_whole_numbers_that_may_be_labels_become_some_by_one_click_on_two_pages(
 
 def test_totals_and_running_numbers_are_proposed_as_such_and_roles_come_back(start):
     rng = np.random.default_rng(1)
-    items = rng.normal(size=(60, 4)).round(2)
-    frame = pd.DataFrame(items, columns=list("abcd")).assign(place=7 + rng.permutation(60))
+    items, rest = rng.normal(size=(60, 4)).round(2), rng.normal(size=(60, 2))
+    frame = pd.DataFrame(items, columns=[*"abcd"]).assign(place=7 + rng.permutation(60))
+    frame[["law_x", "law_y", "law"]] = np.c_[rest, rest.mean(axis=1)]
     frame = frame.assign(total=items.sum(axis=1).round(2), twice=2 * frame.a, less=-frame.a)
     file = ("scores.csv", frame.to_csv(index=False).encode())
     app = go(healthy(give(start("data/open"), file)), "explore")
-    assert "“twice”, “less”, “place”, “total”" in app.button(key="assumed_redundant").label
+    assert "“law”, “twice”, “less”, “place”, “total”" in app.button(key="assumed_redundant").label
     assert "“twice”, “less” repeat other features." in html(go(app, "data/this"))
     press(app, "read_as", "suggested")
     assert chosen(healthy(app), "Role of less") == chosen(app, "Role of twice") == "Ignored"
-    for name, what in {"place": "a running number", "total": "the sum of “a”, “b”, “c”"}.items():
+    means = {"law": "the mean of “law_x”, “law_y”", "place": "a running number"}
+    for name, what in (means | {"total": "the sum of “a”, “b”, “c”"}).items():
         assert f"“{name}” is {what}" in html(app)
         press(app, "read_as", "suggested")
         assert chosen(healthy(app), f"Role of {name}") == "Ignored"
     assert "not used yet" in told(healthy(go(app, "explore")))
-    assert "60 rows × 4" in html(click(app, "assumed_draft"))
-    give(go(app, "data/open"), file)
-    assert "60 rows × 4" in html(go(healthy(app), "explore"))
-    assert "the roles last chosen for them" in told(app)
+    assert "60 rows × 6" in html(click(app, "assumed_draft"))
+    app = go(healthy(give(go(app, "data/open"), file)), "explore")
+    assert all(("60 rows × 6" in html(app), "the roles last chosen for them" in told(app)))
 
 
 PAGE = "data/add"
