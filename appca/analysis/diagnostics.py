@@ -288,8 +288,7 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
         level = "doubtful" if cosines.min() >= ROUGHLY or 2 * kept > K else "bad"
         numbers = ", ".join(map(str, np.flatnonzero(recovered) + 1))
         which = f"component{'s' * (kept > 1)} {numbers}" if numbered and kept else f"{kept}"
-        why = f"Halves of the rows recover only {which} of {K} (|cos| should be {RECOVERED}, "
-        why += f"lowest {lowest:.2f}): do not interpret the others."
+        why = f"Halves recover only {which} of {K} (lowest |cos| {lowest:.2f}): ignore the rest."
     checks.append(Check(level, f"{kept} of {counted(K, 'component')} recovered", why))
     if more > CLEAR * its_error and added > MUCH:
         by = f"{fixed(more)} ± {fixed(its_error)} nats per row, {percent(added)} of the whole gain"

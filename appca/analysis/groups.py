@@ -1,6 +1,6 @@
 """Differences between selected rows and the other rows, and selections by a condition."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress, islice
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ from appca import row_types
 from appca.analysis.components import name_of, supports
 from appca.analysis.fitted import FittedRun
 from appca.analysis.permutation import corrected
-from appca.data.dataset import Dataset, categories
+from appca.data.dataset import MISSING, Dataset, categories
 from appca.frames import column_of as column_of_table
 from appca.words import number, percent, refuse_if, shortened
 
@@ -200,10 +200,11 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     scores = np.where(active, fitted.scores, np.nan)
     names = [name_of(fitted, k) for k in range(active.shape[1])]
     users = max(LEAST_USERS, min(len(group), len(rest)) // 10)  # scores are compared among users
-    parts: list[Any] = [  # kind, names, values, fewest values per side
-        ("measure", MEASURES, measures, LEAST),
-        ("score", [f"score on {name}" for name in names], scores, users),
-        ("use", [f"use of {name}" for name in names], active, 0),
+    every = np.ones(len(sides), dtype=bool)
+    parts: list[Any] = [  # kind, names, values, fewest values per side, rows
+        ("measure", MEASURES, measures, LEAST, every),
+        ("score", [f"score on {name}" for name in names], scores, users, every),
+        ("use", [f"use of {name}" for name in names], active, 0, every),
     ]
     classes, columns = list[str](), [column_of(dataset, fitted, "subspace")]
     columns += [column_of(dataset, fitted, f"label:{name}") for name in dataset.labels]
@@ -211,7 +212,7 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     wholes = [codes for codes in labels if np.array_equal(codes == codes[group[0]], sides == 1)]
     for k, (title, codes, named) in enumerate(columns):
         if named is None:
-            parts.append(("class", [title], np.asarray(codes, dtype=np.float64)[:, None], LEAST))
+            parts.append(("class", [title], np.array(codes, float)[:, None], LEAST, every))
             continue
         is_group, is_rest = (np.array_equal(codes == codes[r[0]], sides == n) for r, n in ends)
         nested = (len(np.unique(codes + 1j * x)) in (len(named), x.max() + 1) for x in wholes)
@@ -219,12 +220,12 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
             classes.append(f"{shortened(title, 20)} {shortened(named[codes[group[0]]], 24)}")
         elif not is_rest and not (k and any(nested)):
             kind, way = ("class", " = ") if k else ("subspace", " ")
-            largest = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:MOST_CLASSES])
-            every = [f"{title}{way}{named[code]}" for code in largest]
-            parts.append((kind, every, codes[:, None] == largest, 0))
+            members = _members(f"{title}{way}", codes, named)
+            parts += [(kind, each, values, 0, known) for each, values, known in members]
     measured = []
-    for kind, titles, values, least in parts:
-        measured += differences(kind, titles, values[group], values[rest], least)
+    for kind, titles, values, least, known in parts:
+        x, y = (values[rows[known[rows]]] for rows in (group, rest))
+        measured += differences(kind, titles, x, y, least) if len(x) and len(y) else []
     sampled = None
     if dataset.image_shape is None:
         most = max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
@@ -246,6 +247,15 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     told = [each._replace(corrected=value) for each, value in zip(told, q, strict=True)]
     told.sort(key=lambda x: (-abs(x.effect), -abs(np.nan_to_num(x.d or 0.0)), x.name))
     return GroupComparison(len(group), told, sampled, classes)
+
+
+def _members(title: str, codes: np.ndarray, named: Sequence[str]) -> Iterator[Any]:
+    """Yield names (C,) of classes, members (N, C), rows with a class; last, of those without."""
+    largest = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:MOST_CLASSES])
+    gone = codes == (len(named) - 1 if named[-1] == MISSING else -1)
+    largest = largest[np.isin(largest, codes[~gone])]
+    yield [f"{title}{named[code]}" for code in largest], codes[:, None] == largest, ~gone
+    yield [f"{title}{MISSING}"], gone[:, None], np.ones_like(gone)
 
 
 def differences(

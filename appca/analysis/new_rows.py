@@ -218,12 +218,7 @@ def odd_in_features(
 
 
 def _tail_limit(x: np.ndarray, most: int) -> float:
-    """Return a limit that an exponential tail of x (n,) exceeds with probability `RARE`.
-
-    The tail is the top tenth (more of few rows) of the n - k smallest values. k is the largest
-    number of values that exceed this limit, so outliers cannot hide one another; if it is never at
-    most `most`, the limit is infinite.
-    """
+    """Return the limit of an exponential tail of x (n,) without up to `most` values above it."""
     n, x = len(x), np.sort(x)
     tail = float(np.clip(TAIL[0] / n, *TAIL[1:]))
     rest = n - np.arange(most, -1, -1)

@@ -50,12 +50,8 @@ def permuted(
 
 
 def _tail(observed: np.ndarray, top: np.ndarray, n: int) -> np.ndarray:
-    """Return P(statistic >= observed) (t,) from the `TAIL` + 1 largest (t, ..) of n permutations.
-
-    Above the M-th largest value u the tail is 1 - (1 + xi (x - u) / s)^(-1/xi), with xi and s from
-    probability-weighted moments (Hosking and Wallis, 1987). A negative xi would bound the
-    statistic, so an exponential tail (xi = 0), which gives larger p, is used instead.
-    """
+    """Return P(statistic >= observed) (t,) by a Pareto tail above the m-th of the `top` of n."""
+    # by weighted moments (Hosking and Wallis, 1987); xi < 0 would bound the statistic, so xi = 0
     m = min(TAIL, n // 4)
     if m < LEAST_TAIL or not len(observed):
         return np.ones(len(observed))
