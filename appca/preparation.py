@@ -298,20 +298,20 @@ def _composites(dataset: Any) -> dict[str, str]:
     """
     names, step = dataset.column_names, max(1, dataset.n_rows // FEW_ROWS)
     X = dataset.with_gaps(slice(None, None, step)).astype(np.float64)
-    reasons, known, D = dict[str, str](), ~np.isnan(X), len(names)
-    filled, varies = np.where(known, X, 0.0), np.ptp(np.nan_to_num(X), axis=0) > 0
+    reasons, present, D = dict[str, str](), ~np.isnan(X), len(names)
+    filled, varies = np.where(present, X, 0.0), np.ptp(np.nan_to_num(X), axis=0) > 0
     for j, name in enumerate(names):
         named = [i for i in range(D) if re.match(f"{re.escape(name)}[_. ]", names[i])]
-        own = [i for i in named if not any(names[i].startswith(f"{names[k]}_") for k in named)]
+        children = [i for i in named if not any(names[i].startswith(f"{names[k]}_") for k in named)]
         runs = [[*range(j - m, j)] for m in range(2, min(MOST_PARTS, j) + 1)]
         runs += [[*range(j + 1, j + 1 + m)] for m in range(2, min(MOST_PARTS, D - 1 - j) + 1)]
-        for parts in (own, *runs):
+        for parts in (children, *runs):
             differ = np.ptp(filled[:, parts], axis=1) > 0 if parts else np.zeros(1)
             if len(parts) < 2 or not varies[[j, *parts]].all() or differ.sum() < LEAST_NUMBERED:
                 continue
-            total, n = filled[:, parts].sum(axis=1), known[:, parts].sum(axis=1)
+            total, n = filled[:, parts].sum(axis=1), present[:, parts].sum(axis=1)
             for what, made, least in (("sum", total, len(parts)), ("mean", total / _or_one(n), 1)):
-                rows = known[:, j] & (n >= least)
+                rows = present[:, j] & (n >= least)
                 error = np.abs(X[rows, j] - made[rows]).max(initial=0)
                 if rows.sum() >= LEAST_NUMBERED and error <= ROUNDED / 10 * X[rows, j].std():
                     reasons.setdefault(name, f"the {what} of {listed([names[i] for i in parts])}")

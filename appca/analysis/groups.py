@@ -221,10 +221,10 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
         elif not is_rest and not (k and any(nested)):
             kind, way = ("class", " = ") if k else ("subspace", " ")
             members = _members(f"{title}{way}", codes, named)
-            parts += [(kind, each, values, 0, known) for each, values, known in members]
+            parts += [(kind, each, values, 0, classed) for each, values, classed in members]
     measured = []
-    for kind, titles, values, least, known in parts:
-        x, y = (values[rows[known[rows]]] for rows in (group, rest))
+    for kind, titles, values, least, classed in parts:
+        x, y = (values[rows[classed[rows]]] for rows in (group, rest))
         measured += differences(kind, titles, x, y, least) if len(x) and len(y) else []
     sampled = None
     if dataset.image_shape is None:

@@ -156,18 +156,18 @@ def test_very_many_values_are_compared_on_a_sample_that_is_stated_and_pixels_are
 
 
 def test_labels_nested_in_the_class_of_the_group_are_no_findings(seed):
-    dataset, fitted, mask = made(seed)
-    kind = dataset.labels["kind"]
+    (dataset, fitted, mask), kind = made(seed), made(seed)[0].labels["kind"]
     part = np.char.add(kind, np.where(dataset.labels["weight"] > 1, "1", "2"))
     labels = {"kind": kind, "part": part, "vowel": kind == "a", "other": mask}
     dataset, whole = replace(dataset, labels=labels), {"other"}
-    for group, told in (
-        (kind == "b", whole),
-        (part == "b1", whole),
-        (mask | (kind == "b"), labels),
-    ):
+    both = mask | (kind == "b")
+    for group, told in ((kind == "b", whole), (part == "b1", whole), (both, labels)):
         found = compare(dataset, fitted, group).differences
         assert {one.name.partition(" =")[0] for one in found if one.kind == "class"} == set(told)
+    seen = np.where(np.arange(len(kind)) % 3, kind, "")
+    found = compare(replace(dataset, labels={"seen": seen}), fitted, mask).differences
+    of_b, gone = (next(d.group for d in found if d.name == f"seen = {c}") for c in ("b", "missing"))
+    assert (of_b, gone) == (np.mean(kind[mask & (seen != "")] == "b"), np.mean(seen[mask] == ""))
 
 
 def test_a_group_of_a_panel_is_told_by_more_than_its_panel():
