@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ALIKE = 0.95  # minimum rank correlation with a technical measure that marks a column
 GAPS = "missing share"  # share of a row's cells that are missing
-USE, SCORE, WAYS = "use", "score", ("rises", "falls")
+USE, SCORE, WAYS, ALL = "use", "score", ("rises", "falls"), "all"
 LEAST_ROWS = 5  # minimum number of users of a component, and of other rows
 NAMED = 2  # maximum number of classes listed as high, and as low
 SIGNIFICANT = 0.05  # maximum q for proposing a name
@@ -340,11 +340,9 @@ def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[i
         if k not in names and name and sorted(name) not in taken:
             names[k], alone[k] = name, test["column"] if direction in WAYS else ""
         elif alone.get(k) and direction in WAYS and alone[k] != test["column"]:
-            names[k], alone[k] = f"{names[k]}, {name}", ""
+            is_rise = direction == "rises" and names[k].startswith("low ")
+            names[k], alone[k] = f"{names[k]}, {'high ' * is_rise}{name}", ""
     return names
-
-
-ALL = "all"
 
 
 @naming_extra()

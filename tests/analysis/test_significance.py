@@ -255,7 +255,7 @@ def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name
     ]
     names = ["column", "component", "direction", "q", "technical", "high", "low"]
     tests = pd.DataFrame(lines, columns=names).assign(effect=0.5, part="score")
-    expected = {1: "malignant, grade 3; x – benign", 2: "digit 7 – 1", 3: "low area, mass"}
+    expected = {1: "malignant, grade 3; x – benign", 2: "digit 7 – 1", 3: "low area, high mass"}
     assert proposed_names(tests, {"rain"}) == expected
 
 
