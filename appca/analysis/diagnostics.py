@@ -282,7 +282,7 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
         checks = [Check("bad", "Worse than PCA", f"{why}: try factor variances, another K, PCA.")]
     elif gain > CLEAR * error:
         checks = [Check("good", "Better than PCA", f"{why}.")]
-    why = f"Fits to halves of the rows have the same components: |cos| is at least {lowest:.2f}."
+    why = f"Halves of the rows have the same components: median |cos| is at least {lowest:.2f}."
     level: Level = "good"
     if not recovered.all():
         level = "doubtful" if cosines.min() >= ROUGHLY or 2 * kept > K else "bad"
