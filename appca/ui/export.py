@@ -11,8 +11,6 @@ import streamlit as st
 from appca.analysis.annotated import H5AD, ending_of, new_file, with_fit
 from appca.analysis.as_python import Recipe, script
 from appca.analysis.components import common, explained_shares, name_of, patterns, ranked, title
-from appca.analysis.new_rows import odd_in_features, standing_out
-from appca.analysis.rows import distances
 from appca.analysis.tables import Columns, projection_table
 from appca.canvas.html import picture_page
 from appca.canvas.panels import colour_choices, colour_of
@@ -27,7 +25,7 @@ from appca.runs.model_file import annotated_fit, model_bytes
 from appca.ui import arrivals, canvas, controls, diagnostics, fits, kit, services, settings, state
 from appca.ui.components import MEANING
 from appca.ui.downloads import card, component_buttons, save_button, stem_of, table_buttons
-from appca.ui.rows import MOST_LABELS
+from appca.ui.rows import MOST_LABELS, unusual
 from appca.words import InputError, capital, counted, listed, number, percent, shortened
 
 if TYPE_CHECKING:
@@ -83,7 +81,7 @@ def figures(material: Material) -> dict[str, FigureMaker]:
     return every | ({} if places is None else {"umap": partial(of_rows, "umap")})
 
 
-MOST_SUBSPACES, MOST_UNUSUAL = 40, 10
+MOST_SUBSPACES, MOST_UNUSUAL, EXAMPLE_ROWS = 40, 10, 5
 MARKS = {"good": "passed", "unknown": "not checked", "doubtful": "with care", "bad": "failed"}
 SAMPLE_COLUMNS, SAMPLE, SAMPLE_WIDTH = 16, 64, 530
 SUBSPACES = "Rows with the same choice of components share a subspace; the fullest first."
@@ -153,26 +151,22 @@ def report(material: Material, script: str) -> str:
 def _judged(dataset: Dataset, shown: fits.Shown) -> str:
     level, checks = diagnostics.verdict(dataset, shown)
     results = [[check.label, MARKS[check.level], check.why] for check in checks]
-    trust = paragraph(f"{diagnostics.ANSWERS[level]}.")
-    trust += table(["Check", "Result", "Reason"], results)
-    said = services.kept(f"unusual-{shown.key}", lambda: standing_out(distances(shown.fitted)))
-    reasons: dict[int, list[str]] = {row: [] for row in said.order[~said.fits[said.order]].tolist()}
-    for row, each in reasons.items():
+    why = table(["Check", "Result", "Reason"], results)
+    said, odd = unusual(dataset, shown)
+    lines = list[list[object]]()
+    for row in said.order[~said.fits[said.order]].tolist():
         ways = zip(("far out within", "far from"), ("T²", "Q"), said.ratios[row], strict=True)
-        each += [f"{w} its subspace ({q} {number(x)} × the limit)" for w, q, x in ways if x > 1]
-    if dataset.image_shape is None and dataset.missing is None:
-        of = dataset.X, shown.fitted.preprocessing.transform
-        odd, features = services.kept(f"odd-{shown.key}", lambda: odd_in_features(*of))
-        for row, j in zip(odd.tolist(), features.tolist(), strict=True):
-            why = f"far in {dataset.column_names[j]}, or against its correlations"
-            reasons.setdefault(row, []).append(why)
-    lines = [[shortened(dataset.ids[row]), "; ".join(each)] for row, each in reasons.items()]
-    text = f"{counted(len(lines), 'row')}; up to {MOST_UNUSUAL} are listed." if lines else "None."
-    unusual = table(["Row", "Reason"], lines[:MOST_UNUSUAL]) * bool(lines)
-    return section("Can I trust it?", trust) + section("Unusual rows", paragraph(text), unusual)
+        each = [f"{w} its subspace ({q} {number(x)} × the limit)" for w, q, x in ways if x > 1]
+        each += [f"far in {odd[row]}, or against its correlations"] if row in odd else []
+        lines.append([shortened(dataset.ids[row]), "; ".join(each)])
+    text = paragraph(f"{counted(len(lines), 'row')}; up to {MOST_UNUSUAL} are listed.")
+    listing = table(["Row", "Reason"], lines[:MOST_UNUSUAL])
+    trust = section("Can I trust it?", paragraph(f"{diagnostics.ANSWERS[level]}."), why)
+    return trust + section("Unusual rows", text, listing)
 
 
-EXAMPLE_ROWS, HEADINGS = 5, "Names of components as headings"
+HEADINGS = "Names of components as headings", False, "export_named"  # label, default, key
+INCLUSIONS = "Inclusion probabilities", False, "export_inclusion"
 NAMED = "The names given on the page Components, instead of component_1 and so on."
 INCLUSION = "The probability that a row uses each component, in further columns."
 LINES = (
@@ -251,10 +245,8 @@ def projections(dataset: Dataset, shown: fits.Shown, rows: np.ndarray | None) ->
         place = st.container()
         with st.container(horizontal=True, gap="medium"):
             look: Any = {"persist_state": "session"}
-            named = any(shown.fitted.names)
-            named = named and st.toggle(HEADINGS, key="export_named", help=NAMED, **look)
-            label, key = "Inclusion probabilities", "export_inclusion"
-            inclusion = st.toggle(label, key=key, help=INCLUSION, **look)
+            named = any(shown.fitted.names) and st.toggle(*HEADINGS, help=NAMED, **look)
+            inclusion = st.toggle(*INCLUSIONS, help=INCLUSION, **look)
         columns = Columns(bool(named), bool(inclusion), controls.is_by_type(dataset))
         with place:
             made = partial(projection_table, dataset, shown.fitted, rows, columns)

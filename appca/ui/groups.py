@@ -8,8 +8,7 @@ import streamlit as st
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, types_of
-from appca.analysis.new_rows import odd_in_features, standing_out
-from appca.analysis.rows import Mixture, SimilarRows, distances, joined_pairs, mixtures, similar
+from appca.analysis.rows import Mixture, SimilarRows, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset, duplicate_rows
 from appca.plots import groups as differences
@@ -20,7 +19,7 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
-from appca.words import counted, listed, number, percent, shortened
+from appca.words import capital, counted, listed, number, percent, shortened
 
 PANELS = 20
 REST = "rest"
@@ -269,19 +268,19 @@ WHAT_TO_DO = (
     "Check the values of the first rows. A row far from its subspace is often an error, or of a "
     "kind that the fit has not learned; a row far out within it is extreme, or an error."
 )
-LASSO = ":material/lasso_select:"
+LASSO, ODD = ":material/lasso_select:", "far in a feature or against the correlations"
 
 
 def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     """Draw the rows as a table; rows above a limit come first."""
-    said = kept(f"unusual-{shown.key}", lambda: standing_out(distances(shown.fitted)))
+    said, odd = rows.unusual(dataset, shown)
     n, beyond = dataset.n_rows, said.order[~said.fits[said.order]]
     t2, q = (said.ratios > 1).sum(axis=0)
     misfits = float((said.distances.over(said.of_model) > 1).any(axis=1).mean())
-    answer = f"None of the {n:,} rows is far from its subspace or far out within it."
+    answer = f"None of the {n:,} rows is far from the others."
     if len(beyond):
         some = f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others"
-        ways = {"far from their subspace": q, "far out within their subspace": t2}
+        ways = {"far from their subspace": q, "far out within their subspace": t2, ODD: len(odd)}
         answer = f"{some}: {', '.join(f'{m:,} {way}' for way, m in ways.items() if m)}."
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**{answer}**", width="content", help=HELP)
@@ -293,16 +292,12 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     hides = " Ranks, as in this fit, hide extreme values."
     st.caption(WHAT_TO_DO + hides * (shown.config.preprocessing.get("prepare") == "ranks"))
     if misfits > MANY_MISFITS and shown.fitted.row_scales is None:
-        far = f"it expects 2% of rows so far away, and {percent(misfits)} are"
-        st.caption(f"The noise of the data has heavier tails than the model's: {far}.")
+        far = percent(misfits)
+        st.caption(f"The noise has heavier tails than the model's: {far} of rows are far, not 2%.")
     again = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
     told = [("Repeated rows", again, dataset.ids[again].tolist())]
-    if dataset.image_shape is None:
-        of = dataset.X, shown.fitted.preprocessing.transform
-        odd, features = kept(f"odd-{shown.key}", lambda: odd_in_features(*of))
-        names = zip(dataset.ids[odd], np.array(dataset.column_names)[features], strict=True)
-        listed_odd = [f"{name} ({feature})" for name, feature in names]
-        told.append(("Far in a feature or against the correlations", odd, listed_odd))
+    texts = [f"{dataset.ids[row]} ({feature})" for row, feature in odd.items()]
+    told.append((capital(ODD), np.array([*odd], int), texts))
     for what, places, texts in told:
         if texts:
             key, said_of = what.split()[0].lower(), f"{what} ({len(places):,}): {listed(texts)}"

@@ -9,7 +9,7 @@ import streamlit as st
 from appca.analysis import rows as described
 from appca.analysis.components import name_of, own_name, title
 from appca.analysis.fitted import FittedRun
-from appca.analysis.new_rows import NewRowsVerdict
+from appca.analysis.new_rows import NewRowsVerdict, odd_in_features, standing_out
 from appca.canvas import sheets
 from appca.data.dataset import Dataset
 from appca.ordered import curves
@@ -320,6 +320,19 @@ def draw(
     st.subheader(f"{markdown(str(dataset.ids[row]))}, as a sum of components", anchor=False)
     st.html(_built(dataset, described.parts(dataset, fitted, row), row))
     return row
+
+
+def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[int, str]]:
+    """Return how the rows fit, unusual ones first, and the feature of rows far in a feature."""
+    fitted, before = shown.fitted, shown.fitted.preprocessing.transform
+    said = kept(f"unusual-{shown.key}", lambda: standing_out(described.distances(fitted)))
+    if dataset.image_shape is not None:
+        return said, {}
+    odd, features = kept(f"odd-{shown.key}", lambda: odd_in_features(dataset.X, before))
+    usual = said.fits & ~np.isin(np.arange(dataset.n_rows), odd)
+    order = said.order[np.argsort(usual[said.order], kind="stable")]
+    names = [dataset.column_names[j] for j in features]
+    return said._replace(fits=usual, order=order), dict(zip(odd.tolist(), names, strict=True))
 
 
 def table_of(
