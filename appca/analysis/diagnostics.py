@@ -300,9 +300,7 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
 def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     """Check how certain supports are, and whether rows repeat earlier ones."""
     doubtful = float(np.mean(np.asarray(membership) < DOUBTFUL))
-    why = (
-        f"For {percent(doubtful)} of rows, no set of components is over {percent(DOUBTFUL)} likely."
-    )
+    why = f"In {percent(doubtful)} of rows, no set of components is {percent(DOUBTFUL)} likely."
     clear = Check("good", f"{percent(1 - doubtful)} of choices clear", why)
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: lower K, and do not count rows per panel."

@@ -206,8 +206,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
         kit.chart(plots.by_budget(picture, best[0]), "choose_curves")
     nats = grid.log_likelihood[grid.components.index(k), grid.actives.index(active)]
     held_out = f"{fixed(nats.mean())} ± {fixed(float(choose.standard_error(nats)))}"
-    said = f"nats per held-out row at {k} and {active}, {len(nats)} folds, ± standard error"
-    told = [(held_out, said)]
+    told = [(held_out, f"nats per held-out row at {k} and {active}, ± standard error")]
     if np.isfinite(more) and k > active:
         told.append((f"{_signed(more)} ± {fixed(error)}", f"nats over PCA with {active}"))
     st.html(kit.numbers(told))

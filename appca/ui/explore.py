@@ -312,8 +312,9 @@ def _better_variant(dataset: Dataset, shown: fits.Shown) -> None:
     lines = better(measured, now.parameters["latent_variance"])
     if len(lines) > 1:
         best, fitted = lines[0], lines[-1]
-        digits, two = 2 if best.nats < fitted.nats + 1 else 1, (best, fitted)
-        then, before = (fixed(np.asarray(x.fit.log_likelihood).mean(), digits) for x in two)
+        digits = 2 if best.nats < fitted.nats + 1 else 1
+        held_out = (np.asarray(line.fit.log_likelihood) for line in (best, fitted))
+        then, before = (fixed(values.mean(), digits) for values in held_out)
         what, label = OFFERED[best.key]
         text = f"{what} describes held-out rows (30%) better: {then}, not {before} nats each"
         st.markdown(text, help=HELD_OUT)

@@ -321,7 +321,7 @@ def data_set(
     if X.dtype.kind == "f" and np.isinf([low, high]).any():
         row, column = np.argwhere(np.isinf(X))[0]
         name = shortened(features[column])
-        msg = f"“{name}” is infinite in row {row + 1}; every value must be a finite number."
+        msg = f"“{name}” is infinite in row {row + 1}; values must be finite: correct or remove it."
         raise InputError(msg, report)
     _check_magnitudes(low, high, features, report)
     constant = low == high
@@ -417,6 +417,7 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _FEWEST = 8  # minimum number of rows for an index or a label
+_FILLED = 0.1  # minimum share of filled cells of a feature, if most features have it
 FEW = 100  # maximum number of distinct whole numbers in a label
 _FEW_CLASSES, _FEWEST_EACH, _FEWEST_ITEMS = 30, 3, 5  # limits of a suggested label
 _MOST_LIKELY = 5  # maximum number of labels to suggest; if more, columns are counts
@@ -623,7 +624,7 @@ def guess_roles(
         counters &= {each.name for each in columns if each.called_id}
         constant -= numbers
     why = dict.fromkeys(counters, "counts the rows") | dict.fromkeys(constant, "one value")
-    sparse = [each.name for each in columns if each.filled < 0.1]
+    sparse = [each.name for each in columns if each.filled < _FILLED]
     why |= dict.fromkeys(sparse * (2 * len(sparse) < len(numbers)), "over 90% empty")
     best = None if "id" in chosen.values() else _id_among(columns, n_rows, counters, chosen)
     roles, left_out = dict[str, str](), dict[str, str]()
