@@ -253,7 +253,7 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
     n, L = len(fitted.active), max(1.0, float(fitted.active.sum(axis=1).mean()))
     by_chance = betaincinv(L / 2, L * (n - 1) / 2, 1 - 0.01 / n)  # 99% limit for the largest share
     if share > max(MOST_OF_A_ROW, by_chance):
-        why = f"{part} comes from row {name}: look at that row, and remove it if it is an error."
+        why = f"{part} comes from “{name}”: look at that row, and remove it if it is an error."
         level: Level = "bad" if share > MOST_BEFORE_BAD else "doubtful"
         return [*checks, Check(level, "One row dominates", why)]
     squares = np.square(fitted.scores, dtype=np.float64)
@@ -261,9 +261,9 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
     of[fitted.active.sum(axis=0) < LEAST_USERS] = 0
     if of[k := int(of.argmax())] > MOST_BEFORE_BAD:
         name = shortened(ids[squares[:, k].argmax()])
-        why = f"{percent(of[k])} of component {k + 1} comes from row {name}: is it an error?"
+        why = f"{percent(of[k])} of component {k + 1} comes from “{name}”: is it an error?"
         return [*checks, Check("doubtful", "One row is a component", why)]
-    return [*checks, Check("good", "No row dominates", f"Row {name} contributes most: {part}.")]
+    return [*checks, Check("good", "No row dominates", f"“{name}” contributes most: {part}.")]
 
 
 def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
