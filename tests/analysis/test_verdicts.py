@@ -73,7 +73,7 @@ def test_a_fit_is_relied_on_if_its_data_are_from_the_model(tmp_path, kind):
 def test_a_row_that_is_most_of_a_component_is_named():
     scores = np.stack([np.full(40, 100.0), 1 + 30 * (np.arange(40) == 7)], axis=1)
     fitted = fitted_run(scores > 0, scores=scores)
-    assert "component 2 comes from row 7" in diagnostics.of_components(fitted, np.arange(40))[1].why
+    assert "component 2 comes from “7”" in diagnostics.of_components(fitted, np.arange(40))[1].why
 
 
 @pytest.mark.parametrize("n", [15, 30, 60])
