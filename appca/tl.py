@@ -109,8 +109,8 @@ def _add(adata: "AnnData", key: str, fit: tuple[Any, ...], *, sparse: bool) -> N
     import pandas as pd
     from scipy.sparse import csr_matrix
 
-    from appca.analysis.annotated import additions
     from appca.analysis.components import Supports
+    from appca.annotated_file import additions
 
     added = additions(key, *fit)
     for name, scores in added["obsm"].items():

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from appca.analysis.annotated import STORE, ending_of, with_fit
 from appca.analysis.tables import csv_bytes, npz_of
+from appca.annotated_file import STORE, ending_of, with_fit
 from appca.commands import parsing
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from appca.analysis.annotated import AnnotatedFit
 from appca.analysis.fitted import FittedModel, FittedRun, belongs_to_model
+from appca.annotated_file import AnnotatedFit
 from appca.data.preprocessing import Preprocessing
 from appca.models.settings import refuse_parameters
 from appca.runs.run import MODELS, RunConfig, RunInfo, estimator_class

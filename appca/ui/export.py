@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.annotated import H5AD, ending_of, new_file, with_fit
 from appca.analysis.as_python import Recipe, script
 from appca.analysis.components import common, explained_shares, name_of, patterns, ranked, title
 from appca.analysis.tables import Columns, projection_table
+from appca.annotated_file import H5AD, ending_of, new_file, with_fit
 from appca.canvas.html import picture_page
 from appca.canvas.panels import colour_choices, colour_of
 from appca.canvas.scene import Map, Scene, scene_shown
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 FigureMaker = Callable[[], "StillFigure"]
 FIGURES = {
     "subspaces": ("Subspaces", "The picture of Explore, with images where they fit."),
+    "pairs": ("Pairs of components", "All rows that use both, in panels that share an axis."),
     "components": ("Components", "Each component's picture and share of the variance."),
     "umap": ("UMAP", "All rows."),
 }
@@ -77,8 +78,9 @@ def figures(material: Material) -> dict[str, FigureMaker]:
         ]
         return component_figure(patterns(fitted, shape), titles, shape, names, axis=dataset.axis)
 
-    every: dict[str, FigureMaker] = {"subspaces": of_rows, "components": of_components}
-    return every | ({} if places is None else {"umap": partial(of_rows, "umap")})
+    by_pair = {"pairs": partial(of_rows, "pairs")} if (shown.fitted.active.sum(1) > 2).any() else {}
+    maps = {} if places is None else {"umap": partial(of_rows, "umap")}
+    return {"subspaces": of_rows, **by_pair, "components": of_components, **maps}
 
 
 MOST_SUBSPACES, MOST_UNUSUAL, EXAMPLE_ROWS = 40, 10, 5
@@ -210,15 +212,13 @@ def figure_card(material: Material) -> Callable[[], None]:
             chosen = kit.one_of("Which", titles, key="export_figure", **look)
             formats = {kind: kind.upper() for kind in ("png", "svg", "pdf")}
             kind = kit.one_of("Format", formats, key="export_kind", **look)
-            made, file_name = partial(_file, every[chosen], kind), f"{chosen}-{shown.config.id}"
-            key = f"figure-{chosen}"
-            save_button("Save figure", made, f"{file_name}.{kind}", key=key, primary=True)
+            made, file = partial(_file, every[chosen], kind), f"{chosen}-{shown.config.id}.{kind}"
+            save_button("Save figure", made, file, key=f"figure-{chosen}", primary=True)
         with st.container(key="export_figure_place"):
             place = st.empty()
     place.caption("Drawing the figure …")
     marked = "" if material.selected is None else state.token(material.dataset)
-    where = "" if material.coordinates is None else "map"
-    key = f"{shown.key} {material.colour} {chosen} {marked} {where}"
+    key = f"{shown.key} {material.colour} {chosen} {marked} {material.coordinates is None}"
 
     def draw() -> None:
         place.image(preview(key, every[chosen]), alt=f"Figure: {titles[chosen]}", width="stretch")

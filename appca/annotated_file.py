@@ -60,7 +60,7 @@ def additions(
 
 
 H5AD, STORE, KEY = ".h5ad", ".zarr", "appca"
-TASK = "appca.analysis.annotated:add_fit"
+TASK = "appca.annotated_file:add_fit"
 
 
 def ending_of(name: str) -> str | None:
