@@ -252,6 +252,18 @@ TEXT = {
         *(None, ("a", "b"), ["Acacia 0", "Acacia 1"], {}),
         facts={"Row names": "sort; 3 duplicates were numbered"},
     ),
+    "codes, and names that a label tells apart": Case(
+        "number,county,state,a,b,c\n"
+        + "\n".join(
+            f"{i * 37 % 101},C{i % 15},S{i // 15},{i / 3},{i % 7},0.{i}" for i in range(20)
+        ),
+        *(None, ("a", "b", "c"), ["C0, S0", "C1, S0"], {"state": ["S0"]}),
+        facts={"Left out": "number (a code of each row)"},
+    ),
+    "names before their codes": Case(
+        "iso_code,land,a,b\n" + "\n".join(f"X{i},Land {i},{i / 3},{i % 7}" for i in range(9)),
+        *(None, ("a", "b"), ["Land 0"], {}),
+    ),
     "markup, formulas, quotes": Case(
         'a,b,kind\n1,2,<b>x</b>\n3,4,=1+1\n5,6,"x, ""y"""\n7,8,<b>x</b>',
         labels={"kind": ["<b>x</b>", "=1+1", 'x, "y"']},

@@ -404,6 +404,7 @@ _LABEL_NAME = re.compile(
 _CODE_NAME = re.compile(
     r"(?i)(^|[^a-z])(p?class|year|grade|level|group|type|month|cyl|stage|wave|sex|gender)([^a-z]|$)"
 )
+_CLASS_OR_CODE = re.compile(rf"(?i)({_LABEL_NAME.pattern})$|(.*[ _-])?(code|iso|abb)")
 _ID_NAME = re.compile(
     r"(.*[ _-])?(ids?|index|key|name|filename|file)|idno|unnamed: 0|barcode"
     r"|(sample|specimen|subject|patient|participant|respondent)([ _-]?(number|no|nr)[.]?)?",
@@ -565,10 +566,8 @@ def describe(table: Table) -> list[Column]:
         said, present = table.said.get(name, ""), values.dropna()
         once = [] if said == "list" else {*present.tolist()}  # faster than pandas' unique
         texts = [str(text).strip() for text in once]
-        kind = said if said in KINDS else "text"
-        if kind == "text" and not texts:
-            kind = "empty"
-        elif kind == "text" and max(map(len, texts)) > _LONGEST_LABEL:
+        kind = said if said in KINDS else "text" if texts else "empty"
+        if kind == "text" and max(map(len, texts)) > _LONGEST_LABEL:
             kind = "long"
         elif kind == "text" and all(map(_DATE.fullmatch, texts)):
             kind = "date"
@@ -590,8 +589,7 @@ def _described(values: np.ndarray, column: Column, *, is_first: bool) -> Column:
     whole = bool(np.isfinite([low, high]).all()) and all((x == np.floor(x)).all() for x in judged)
     grows = whole and complete and len(values) > 1 and bool((values[:-1] < values[1:]).all())
     grows = grows and (is_first or column.called_id or high - low == len(values) - 1)
-    matters = column.called_id or is_label_name(column.name) or is_large
-    matters = matters or (is_first and whole and not column.named)
+    matters = column.called_id or is_label_name(column.name) or is_large or (is_first and whole)
     return column._replace(
         complete=complete,
         filled=len(present) / len(values),
@@ -624,6 +622,9 @@ def guess_roles(
         counters &= {each.name for each in columns if each.called_id}
         constant -= numbers
     why = dict.fromkeys(counters, "counts the rows") | dict.fromkeys(constant, "one value")
+    is_code = columns[0].whole and columns[0].complete and columns[0].distinct == n_rows >= _FEWEST
+    if is_code and any(each.kind == "text" and 2 * each.distinct > n_rows for each in columns):
+        why |= dict.fromkeys([columns[0].name] * (len(numbers) > 3), "a code of each row")
     sparse = [each.name for each in columns if each.filled < _FILLED]
     why |= dict.fromkeys(sparse * (2 * len(sparse) < len(numbers)), "over 90% empty")
     best = None if "id" in chosen.values() else _id_among(columns, n_rows, counters, chosen)
@@ -659,12 +660,12 @@ def _id_among(
         able = (
             is_unique and column.called_id and (is_text or column.whole or column.kind == "date"),
             is_unique and is_index and has_names,
-            is_unique and is_word and not is_label_name(column.name),
+            is_unique and is_word and not _CLASS_OR_CODE.match(column.name.strip()),
             is_unique and is_word,
             is_unique and column.kind == "date" and not column.declared and n_rows > 1,
+            n_rows >= _FEWEST and column.distinct > n_rows / 2 and is_word,
             column.name in counters,
             is_unique and column.is_large,
-            n_rows >= _FEWEST and column.distinct > n_rows / 2 and is_word,
         )
         if column.complete and column.name not in chosen and True in able[: best[0]]:
             best = able.index(True), column.name
@@ -777,8 +778,10 @@ def _ids_and_labels(
     ids = columns.pop(id_of).astype(str)
     n_repeated = len(ids) - frame[id_of].nunique(dropna=False)
     if 0 < n_repeated < len(ids) / 2:
-        report["repeated_ids"] = n_repeated
-        ids = np.array(unique(ids.tolist()))
+        pairs = (np.char.add(np.char.add(ids, ", "), x.astype(str)) for x in columns.values())
+        by_two = next((each for each in pairs if len(np.unique(each)) == len(ids)), None)
+        report["repeated_ids"] = n_repeated if by_two is None else 0
+        ids = np.array(unique(ids.tolist())) if by_two is None else by_two
     return ids, columns
 
 
