@@ -39,26 +39,17 @@ def live_page() -> bytes:
     classes = {name: dataset.classes(name) for name in dataset.labels}
     note = ". ".join(filter(None, (dataset.provenance.get("citation"), LICENCES.get(DATA))))
     levels = style.viridis(style.LEVELS)
-    look = {"few": style.CATEGORICAL, "many": style.MANY, "shapes": style.SHAPES, "ramp": levels}
-    contents = {
-        "name": dataset.name,
-        "values": base64.b64encode(np.ascontiguousarray(dataset.X).tobytes()).decode(),
-        "n": dataset.n_rows,
-        "d": dataset.n_features,
-        "divide": dataset.image_range[1],
-        "shape": dataset.image_shape,
-        "names": None,
-        "ids": dataset.ids.tolist(),
-        "labels": [
-            {"name": name, "names": names, "codes": codes.tolist()}
-            for name, (names, codes) in classes.items()
-        ],
-        "provenance": dataset.provenance,
-        "note": note,
-        "look": look
-        | {"missing": style.MISSING, "light": LIGHT, "dark": DARK}
-        | {"settings": defaults("aPPCA")},
-    }
+    values = base64.b64encode(np.ascontiguousarray(dataset.X).tobytes()).decode()
+    look: dict[str, Any] = {"few": style.CATEGORICAL, "many": style.MANY, "shapes": style.SHAPES}
+    look |= {"ramp": levels, "missing": style.MISSING, "light": LIGHT, "dark": DARK}
+    contents: dict[str, Any] = {"name": dataset.name, "values": values, "names": None, "note": note}
+    contents |= {"n": dataset.n_rows, "d": dataset.n_features, "shape": dataset.image_shape}
+    contents |= {"divide": dataset.image_range[1], "ids": dataset.ids.tolist()}
+    contents |= {"provenance": dataset.provenance, "look": look | {"settings": defaults("aPPCA")}}
+    contents["labels"] = [
+        {"name": name, "names": names, "codes": codes.tolist()}
+        for name, (names, codes) in classes.items()
+    ]
     code = closed_bundle(JS / "live" / "worker.js")
     worker = f'<script type="text/plain" id="worker">{code}</script>'
     return html_page(JS / "live.js", dataset.name, contents, note, worker=worker)
