@@ -1,6 +1,7 @@
 """Tests of the app in a browser: first picture, sliders, reloads, undo, fetched scenes."""
 
 import json
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -176,20 +177,11 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
         "getComputedStyle(document.querySelector('.stApp')).colorScheme == 'dark'"
     )
     drawn(page)
-    page.keyboard.press("Control+z")
-    shows(4)
-    page.get_by_role("button", name="Undo").click()
-    shows(3)
-    page.go_back()  # undoes the last thing, which was an undo
-    shows(4)
-    page.go_back()
-    shows(5)
-    for place in (4, 3, 2, 1, 0):
-        page.go_back()
+    undo, redo = (page.get_by_role("button", name=name) for name in ("Undo", "Redo"))
+    acts = [(partial(page.keyboard.press, "Control+z"), 4), (undo.click, 3)]
+    acts += [(page.go_back, place) for place in (4, 5)]  # undo what was last, which was an undo
+    acts += [(page.go_back, place) for place in (4, 3, 2, 1, 0)] + [(page.go_forward, 1)]
+    acts += [(partial(page.keyboard.press, "Control+Shift+z"), 2), (redo.click, 3)]
+    for act, place in acts:
+        act()
         shows(place)
-    page.go_forward()
-    shows(1)
-    page.keyboard.press("Control+Shift+z")
-    shows(2)
-    page.get_by_role("button", name="Redo").click()
-    shows(3)

@@ -42,7 +42,7 @@ from appca.storage.journal import JournalStore
 from appca.storage.packed import give_back
 from appca.words import InputError
 from tests.faults.disks import fill, killed, refused_at, small_disk, small_files
-from tests.faults.writers import MAP, ROWS, RUN, WRITERS, Refused, Writer, sources, tree
+from tests.faults.writers import MAP, ROWS, WRITERS, Refused, Writer, sources, tree
 from tests.forged import forge, rewrite
 from tests.homes import DIGITS, EM, copied
 
@@ -489,19 +489,6 @@ def test_no_store_replaces_what_another_version_wrote(kind, tmp_path, newer):
     assert DatasetStore(tmp_path).list() == []
     assert files.read_cached(tmp_path / "a.npz") is None
     assert JournalStore(tmp_path, "choices").config("a" * 12) is None
-
-
-def test_a_run_of_another_version_is_named_and_not_shown(tmp_path, newer):
-    newer(lambda: WRITERS["run"].write(tmp_path, 1))
-    store = RunStore(tmp_path)
-    assert store.list() == []
-    (problem,) = store.damaged().values()
-    assert problem.startswith(f"Fit {RUN.id} was written by a newer version")
-    assert store.damage(RUN.id) == problem
-    with pytest.raises(OtherFormat):
-        store.get(RUN.id)
-    store.delete(RUN.id)
-    assert store.damaged() == {}
 
 
 def test_files_that_people_save_are_refused_when_a_later_version_saved_them(tmp_path, newer):
