@@ -84,8 +84,6 @@ class Campaign(Recorded):
 class FitCampaign(Campaign, OfModel):
     """Base of the settings of fits to one data set; `parameters` are keywords of the estimator."""
 
-    around_gaps: ClassVar[bool] = False  # whether the fits have missing cells in every row
-
     dataset: str
     preprocessing: dict[str, Any]
     model: str
@@ -94,6 +92,10 @@ class FitCampaign(Campaign, OfModel):
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
         """Return the settings, number of rows and relative cost of the fits of every step."""
         return [({}, min(n_rows, MOST_ROWS), 1.0) for _ in self.steps()]
+
+    def incomplete(self, _dataset: Dataset) -> float:
+        """Return the share of rows that have missing cells in the fits."""
+        return 0.0
 
 
 def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from appca.analysis.campaign import MOST_ROWS, FitCampaign, Measure, Step, sample_of
 from appca.data.dataset import Dataset
-from appca.data.preprocessing import Fitted, Preprocessing
+from appca.data.preprocessing import Preprocessing
 from appca.models.settings import LEARNED, estimator_class
 from appca.models.settings import MODELS as ALL_MODELS
 from appca.storage.journal import Record
@@ -29,15 +29,36 @@ Cell = tuple[int, int]  # K, L
 Floats = np.ndarray
 
 
+class _HeldOut(FitCampaign):
+    """Base of the settings of fits that are judged by held-out rows."""
+
+    def incomplete(self, dataset: Dataset) -> float:
+        """Return the share of rows with missing cells, which the fits leave out."""
+        return len(dataset.incomplete_rows) / dataset.n_rows if self.fits_around_gaps else 0.0
+
+    def prepared(self, dataset: Dataset, *parts: np.ndarray) -> list[Floats]:
+        """Return parts of the rows after the preprocessing of the first, with NaN in gaps."""
+        around, options = self.incomplete(dataset) > 0, Preprocessing.from_dict(self.preprocessing)
+        X = [dataset.with_gaps(rows) if around else dataset.X[rows] for rows in parts]
+        fitted = options.fit(X[0], np.isnan(X[0]) if around else None)
+        return _but_empty(*map(fitted.transform, X)) if around else [*map(fitted.transform, X)]
+
+
+def _but_empty(*parts: Floats) -> list[Floats]:
+    """Give 0, the mean, to features that the first part lacks."""
+    empty = np.isnan(parts[0]).all(axis=0)
+    return [np.where(empty, 0.0, Y).astype(Y.dtype) for Y in parts]
+
+
 @dataclass(frozen=True, eq=False)
-class GridConfig(FitCampaign):
+class GridConfig(_HeldOut):
     """Settings of a grid over K and L; InputError for invalid values or too many cells.
 
     `parameters` are keywords of the estimator except K and L; cells with L > K are omitted. If
     there are more than `max_rows` rows, a random sample is used.
     """
 
-    folder: ClassVar[str] = "grids"
+    folder: ClassVar[str] = "held_out"
     components: tuple[int, ...]
     actives: tuple[int, ...]
     n_folds: int = 3
@@ -73,31 +94,38 @@ class GridConfig(FitCampaign):
         return [({"n_components": k, "n_active": L}, train, 1.0) for k, L, _ in self.steps()]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return a function that measures nats, gain over PPCA, its error, noise's, and seconds."""
+        """Return a function that measures nats, gain over PPCA, its error, and noise's nats.
+
+        The same without the row farthest from the centre, that row, and the seconds follow.
+        """
         split = folds(dataset.n_rows, self.n_folds, self.max_rows)
 
         @cache
-        def learned(fold: int) -> Fitted:
-            return Preprocessing.from_dict(self.preprocessing).fit(dataset.X[split[fold][0]])
+        def prepared(fold: int) -> list[Floats]:
+            return self.prepared(dataset, *split[fold])
 
         @cache
         def of_ppca(active: int, fold: int) -> Floats:
-            train, test = (learned(fold).transform(dataset.X[rows]) for rows in split[fold])
+            train, test = prepared(fold)
             return np.asarray(_fitted(self, train, active, active, ppca=True).score_samples(test))
 
         def measure_step(step: Step, _report: object) -> list[Any]:
             (k, active, fold), began = step, time.perf_counter()
-            train, test = (learned(fold).transform(dataset.X[rows]) for rows in split[fold])
+            train, test = prepared(fold)
             if k > min(len(train) - 1, np.inf if self.model == "aFA" else train.shape[1]):
-                return [None, None, None, None, 0.0]
+                return [*[None] * 9, 0.0]
             model = _fitted(self, train, k, active)
-            nats = model.score_samples(test)
-            more, without = nats - of_ppca(active, fold), without_components(model, train, test)
-            measured = nats.mean(), more.mean(), more.std() / np.sqrt(len(more)), without.mean()
+            nats, without = model.score_samples(test), without_components(model, train, test)
+            every, far = [nats, nats - of_ppca(active, fold), without], int(without.argmin())
+            measured = [*_means(*every), *_means(*np.delete(every, far, axis=1))]
             values = [float(value) if np.isfinite(value) else None for value in measured]
-            return [*values, round(time.perf_counter() - began, 4)]
+            return [*values, int(split[fold][1][far]), round(time.perf_counter() - began, 4)]
 
         return measure_step
+
+
+def _means(nats: Floats, more: Floats, without: Floats) -> tuple[Any, ...]:
+    return nats.mean(), more.mean(), more.std() / np.sqrt(len(more)), without.mean()
 
 
 def _fitted(config: FitCampaign, train: Floats, k: int, active: Any, ppca: bool = False) -> Any:
@@ -126,12 +154,12 @@ def without_components(model: Any, train: Floats, test: Floats) -> Floats:
     """Return the nats of rows (n,) under noise alone, of the kind that `model` has."""
     scales = ("row_scale_values_", "row_scale_probabilities_")
     u, p = (np.atleast_1d(getattr(model, name, 1.0)) for name in scales)
-    centre = train.mean(axis=0, dtype=np.float64)
+    centre, seen = np.nanmean(train, axis=0, dtype=np.float64), ~np.isnan(test)
     axis = 0 if np.ndim(model.noise_variance_) else None
-    variance = np.square(train - centre).mean(axis=axis) / (p @ u) + np.zeros_like(centre)
-    squares = (np.square(test - centre) / variance).sum(axis=1)[:, None]
-    logs = np.log(p) - 0.5 * (len(centre) * np.log(u) + squares / u)
-    return np.asarray(np.logaddexp.reduce(logs, axis=1) - 0.5 * np.log(2 * np.pi * variance).sum())
+    variance = np.nanmean(np.square(train - centre), axis) / (p @ u) + np.zeros_like(centre)
+    squares = np.nansum(np.square(test - centre) / variance, axis=1)[:, None]
+    logs = np.log(p) - 0.5 * (seen.sum(axis=1)[:, None] * np.log(u) + squares / u)
+    return np.asarray(np.logaddexp.reduce(logs, axis=1) - 0.5 * seen @ np.log(2 * np.pi * variance))
 
 
 class GridTable(NamedTuple):
@@ -144,12 +172,13 @@ class GridTable(NamedTuple):
     without: float  # log-likelihood without components
 
 
-def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
-    """Arrange the records of a grid."""
+def table(config: GridConfig, measured: Mapping[Step, Record], but_far: bool = False) -> GridTable:
+    """Arrange the records of a grid; `but_far` leaves out the farthest row of every fold."""
+    at = slice(4, 8) if but_far else slice(4)
 
     def in_folds(k: int, active: int) -> Floats:
         steps = ((k, active, fold) for fold in range(config.n_folds))
-        return np.array([measured.get(step, [None] * 4)[:4] for step in steps], dtype=np.float64)
+        return np.array([measured.get(step, [None] * 8)[at] for step in steps], dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
     some = np.isfinite(values[..., 3])
@@ -216,6 +245,28 @@ def advise(grid: GridTable) -> tuple[Cell, str] | None:
     return (int(sizes[at]), L), f"L = {L} is {said}. K = {sizes[at]} is the {rank}."
 
 
+def decisive(config: GridConfig, measured: Mapping[Step, Record]) -> tuple[Cell, list[int]] | None:
+    """Return K and L without the farthest row of every fold, and those rows that decide, if any do.
+
+    They do if what is suggested with them lacks more than `LITTLE` of the gain without them.
+    """
+    every, rest = table(config, measured), table(config, measured, True)
+    first, then = advise(every), advise(rest)
+    if first is None or then is None:
+        return None
+    usual, better = (
+        rest.log_likelihood[rest.components.index(k), rest.actives.index(L)]
+        for k, L in (first[0], then[0])
+    )
+    lacks = better - usual
+    if not lacks.mean() > max(LITTLE * (better.mean() - rest.without), standard_error(lacks)):
+        return None
+    moved = every.log_likelihood - rest.log_likelihood
+    spread = np.nanmax(moved, axis=(0, 1)) - np.nanmin(moved, axis=(0, 1))
+    far = {step[2]: record[8] for step, record in measured.items() if record[8] is not None}
+    return then[0], [far[fold] for fold in sorted(far) if spread[fold] > LITTLE * spread.max()]
+
+
 class Stability(NamedTuple):
     """Fits to random halves of the rows; gains are in held-out nats per row."""
 
@@ -225,7 +276,7 @@ class Stability(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class StabilityConfig(FitCampaign):
+class StabilityConfig(_HeldOut):
     """Settings of fits to random halves of the rows; InputError for invalid values.
 
     Components are matched with those of a fit to all rows by |cos|. Each fit is compared with
@@ -243,8 +294,7 @@ class StabilityConfig(FitCampaign):
         """Return a function that fits to a half and compares this fit with others."""
         from appca.models.draws import match
 
-        X = dataset.X[sample_of(dataset.n_rows, MOST_ROWS, 0)]
-        Y = Preprocessing.from_dict(self.preprocessing).fit(X).transform(X)
+        [Y] = self.prepared(dataset, sample_of(dataset.n_rows, MOST_ROWS, 0))
         K, L = self.parameters["n_components"], self.parameters["n_active"]
         of_ppca = (K + 1) // 2 if L == LEARNED else L
         others = (of_ppca, of_ppca), (K, K + 1 if L == LEARNED else L + 1)
@@ -256,7 +306,8 @@ class StabilityConfig(FitCampaign):
 
         def measure_step(step: Step, _report: object) -> list[Any]:
             rows = sample_of(len(Y), max(2, (len(Y) + 1) // 2), _SEED_STEP * step[0])
-            train, rest, gains = Y[rows], np.delete(Y, rows, axis=0), list[float | None]()
+            train, rest = _but_empty(Y[rows], np.delete(Y, rows, axis=0))
+            gains = list[float | None]()
             again = _fitted(self, train, K, L)
             without = without_components(again, train, rest).mean()
             for k, active in others:

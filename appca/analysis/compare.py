@@ -496,7 +496,6 @@ class MaskedConfig(FitCampaign):
     """Settings of a test on hidden cells; PPCA if n_components = n_active."""
 
     folder: ClassVar[str] = "masked"
-    around_gaps: ClassVar[bool] = True
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -510,6 +509,10 @@ class MaskedConfig(FitCampaign):
         names = {OWN: f"Adaptive PPCA, {L} of {K}", FEW: f"PCA with {L}", EVERY: f"PCA with {K}"}
         names |= {RIDGE: "Ridge", NEAR: "Nearest rows", MEANS: "Column means"}
         return {key: name for key, name in names.items() if L < K or key not in (OWN, FEW)}
+
+    def incomplete(self, _dataset: Dataset) -> float:
+        """Return the share of rows with missing cells, all of them."""
+        return 1.0
 
     def steps(self) -> list[Step]:
         """Return every (repeat, method)."""

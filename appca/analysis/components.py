@@ -111,12 +111,23 @@ def rarely_used(fitted: DescribedRows) -> list[int]:
     return (np.flatnonzero(fitted.active.mean(axis=0, dtype=np.float64) < RARELY) + 1).tolist()
 
 
-def farthest(fitted: FittedRun) -> tuple[int, float]:
-    """Return the row with the largest share of the squared projections, and that share."""
+MOST_OF_A_ROW = 0.1  # share of the squared projections above which one row dominates them
+
+
+def farthest(fitted: FittedRun) -> tuple[int, float, bool]:
+    """Return the row with the largest share of the squared projections, and if it dominates.
+
+    It does not if this share is below its 99% limit in Gaussian projections.
+    """
+    from scipy.special import betaincinv
+
     norms = np.linalg.norm(fitted.components, axis=1)
     power = np.square(fitted.scores * norms, dtype=np.float64).sum(axis=1)
     row = int(power.argmax())
-    return row, float(power[row] / max(power.sum(), np.finfo(float).tiny))
+    share = float(power[row] / max(power.sum(), np.finfo(float).tiny))
+    n, L = len(fitted.active), max(1.0, float(fitted.active.sum(axis=1).mean()))
+    by_chance = betaincinv(L / 2, L * (n - 1) / 2, 1 - 0.01 / n)
+    return row, share, share > max(MOST_OF_A_ROW, by_chance)
 
 
 def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:

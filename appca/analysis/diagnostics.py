@@ -95,7 +95,7 @@ Level = Literal["good", "unknown", "doubtful", "bad"]
 LEVELS: tuple[Level, ...] = ("good", "unknown", "doubtful", "bad")
 MOST_DOUBTFUL, MOST_REPEATED = 1 / 3, 0.01  # maximum shares of doubtful and of repeated rows
 MOST_AT_FLOOR = 0.05  # maximum share of features at their noise floor
-MOST_OF_A_ROW, MOST_BEFORE_BAD = 0.1, 0.5  # maximum shares of one row in the squared projections
+MOST_BEFORE_BAD = 0.5  # maximum share of one row in the squared projections
 LEAST_USERS = 20  # of a component, to judge the share of one row in it
 RECOVERED = 0.9  # minimum median |cos| of a component over fits to halves of the rows
 CLEAR = 2.0  # standard errors that count as a clear difference
@@ -242,17 +242,13 @@ def of_chains(
 
 def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
     """Check that rows use every component, and that no single row dominates the fit."""
-    from scipy.special import betaincinv
-
-    rare, (row, share) = rarely_used(fitted), farthest(fitted)
+    rare, (row, share, dominates) = rarely_used(fitted), farthest(fitted)
     checks = [Check("good", "Components used", "Each component is used by at least 1% of rows.")]
     if rare:
         why = f"Under 1% of rows use component {', '.join(map(str, rare))}: lower K or start again."
         checks = [Check("doubtful", "Component unused", why)]
     name, part = shortened(ids[row]), f"{percent(share)} of the variance in the components"
-    n, L = len(fitted.active), max(1.0, float(fitted.active.sum(axis=1).mean()))
-    by_chance = betaincinv(L / 2, L * (n - 1) / 2, 1 - 0.01 / n)  # 99% limit for the largest share
-    if share > max(MOST_OF_A_ROW, by_chance):
+    if dominates:
         why = f"{part} comes from “{name}”: look at that row, and remove it if it is an error."
         level: Level = "bad" if share > MOST_BEFORE_BAD else "doubtful"
         return [*checks, Check(level, "One row dominates", why)]
@@ -275,7 +271,7 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
     cosines = np.median(halves.cosines, axis=0)
     recovered, K, lowest = cosines >= RECOVERED, len(cosines), math.floor(100 * cosines.min()) / 100
     kept = int(recovered.sum())
-    why = f"Held-out rows gain {fixed(gain)} ± {fixed(error)} nats per row over PCA with L axes"
+    why = f"Fits to half the rows gain {fixed(gain)} ± {fixed(error)} nats per row over PCA with L"
     unclear = Check("doubtful", "Gain over PCA not clear", f"{why}: PCA may do as well.")
     checks = [] if np.isnan(gain) else [unclear]  # NaN if L = K
     if gain < -CLEAR * error:
@@ -297,20 +293,21 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
     return checks
 
 
-def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
+def of_rows(fitted: FittedRun, repeated: int) -> list[Check]:
     """Check how certain supports are, and whether rows repeat earlier ones."""
-    doubtful = float(np.mean(np.asarray(membership) < DOUBTFUL))
+    doubtful = float(np.mean(fitted.membership < DOUBTFUL))
     why = f"In {percent(doubtful)} of rows, no set of components is {percent(DOUBTFUL)} likely."
     clear = Check("good", f"{percent(1 - doubtful)} of choices clear", why)
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: lower K, and do not count rows per panel."
         clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
-    why, few = f"Rows that repeat an earlier one: {repeated:,}.", MOST_REPEATED * len(membership)
+    why, few = f"Rows that repeat an earlier one: {repeated:,}.", MOST_REPEATED * len(fitted.active)
+    checks = [clear] * (fitted.active.shape[1] > 2 and not fitted.active.all())  # of two, one is
     if repeated <= few:
         label = f"{repeated:,} repeated" if repeated else "No repeated rows"
-        return [clear, Check("good", label, why)]
+        return [*checks, Check("good", label, why)]
     why += " They make the fit look more certain: remove them."
-    return [clear, Check("doubtful", f"{repeated:,} repeated", why)]
+    return [*checks, Check("doubtful", f"{repeated:,} repeated", why)]
 
 
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from appca.data.dataset import read_only
 from appca.data.preprocessing import Fitted, Preprocessing
-from appca.models.settings import later
+from appca.models.settings import LEARNED, MODELS, later
 from appca.storage.identity import Recorded, plain, without
 from appca.words import refuse_if
 
@@ -273,6 +273,19 @@ class OfModel(Recorded):
         options = Preprocessing.from_dict(plain("preprocessing", self.preprocessing))
         object.__setattr__(self, "preprocessing", options.to_dict())
         object.__setattr__(self, "parameters", plain("parameters", self.parameters))
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether the model extends the paper's model."""
+        usual = {"noise": "shared", "row_scale": "none"}
+        changed = any(self.parameters.get(name, value) != value for name, value in usual.items())
+        return changed or self.parameters.get("n_active") == LEARNED
+
+    @property
+    def fits_around_gaps(self) -> bool:
+        """Whether the model marginalizes missing cells instead of reading placeholders."""
+        by_em = self.parameters.get("inference", "em") == "em"
+        return MODELS[self.model].can.incomplete and by_em and not self.is_extended
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able settings, from which `from_dict` rebuilds equal settings."""

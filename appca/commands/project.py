@@ -15,7 +15,7 @@ from appca.commands.opening import opened_as, with_gaps
 from appca.commands.terminal import Meter, clear, say
 from appca.data.columns import Matched, Wanted, wanted_by
 from appca.data.store import DatasetStore
-from appca.runs.fit import fits_around_gaps, project
+from appca.runs.fit import project
 from appca.runs.home import home
 from appca.runs.model_file import read_model
 from appca.runs.numbering import ComponentNumbers, numbered
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """Describe the rows, report the result and write it."""
     _check(options)
     fitted = _fitted(options.fitted)
-    takes = fits_around_gaps(fitted.config) and fitted.model.preprocessing.takes_gaps
+    takes = fitted.config.fits_around_gaps and fitted.model.preprocessing.takes_gaps
     new = with_gaps(options, lambda how: opened_as(how, fitted.wanted), may=takes)
     _say_columns(new)
     dataset = new.dataset

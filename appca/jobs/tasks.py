@@ -332,7 +332,7 @@ def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any
     config = CAMPAIGNS[kind].from_dict({name: spec[name] for name in said})
     dataset = context.dataset(config.dataset)
     hold_threads()
-    seconds = np.array(estimate(config, dataset.n_rows, dataset.n_features)[:most])
+    seconds = np.array(estimate(config, dataset)[:most])
     progress, shares = Paced(context, float(seconds.sum())), seconds / seconds.sum()
     before = np.cumsum(shares) - shares
 
@@ -344,20 +344,21 @@ def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any
     return {kind: config.id}
 
 
-def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
+def estimate(config: Campaign, dataset: Dataset) -> list[float]:
     """Estimate the seconds of every step of a campaign, rather too high than too low."""
     if isinstance(config, QualityConfig):
-        n, rows = len(config.steps()), config.rows or n_rows
-        return [(START + SECONDS_A_ROW_AND_FEATURE * rows * n_features) / n] * n
+        n, rows = len(config.steps()), config.rows or dataset.n_rows
+        return [(START + SECONDS_A_ROW_AND_FEATURE * rows * dataset.n_features) / n] * n
     assert isinstance(config, FitCampaign)
-    width = Preprocessing.from_dict(config.preprocessing).most_features(n_features)
+    width = Preprocessing.from_dict(config.preprocessing).most_features(dataset.n_features)
+    incomplete = config.incomplete(dataset)
     guesses, seconds = dict[str, float](), list[float]()
-    for settings, rows, weight in config.fits(n_rows):
+    for settings, rows, weight in config.fits(dataset.n_rows):
         key = f"{settings} {rows}"
         if key not in guesses:
             parameters = config.parameters | settings
             fit = RunConfig(config.dataset, config.preprocessing, config.model, parameters)
-            alone = estimate_seconds(rows, width, fit, incomplete=rows if config.around_gaps else 0)
+            alone = estimate_seconds(rows, width, fit, incomplete=round(rows * incomplete))
             guesses[key] = 2 * max(alone - 0.07, 0.005)  # minus a run's measured overhead
         seconds.append(weight * guesses[key])
     return seconds

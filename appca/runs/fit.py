@@ -92,12 +92,6 @@ def fit_run(
     return result._replace(fitted=replace(result.fitted, posterior=draws, imputed=imputed))
 
 
-def fits_around_gaps(config: RunConfig) -> bool:
-    """Whether the model marginalizes missing cells instead of reading placeholders."""
-    by_em = config.parameters.get("inference", "em") == "em"
-    return MODELS[config.model].can.incomplete and by_em and not config.is_extended
-
-
 def _refuse(dataset: Dataset, config: RunConfig) -> None:
     title, msg = MODELS[config.model].title, ""
     if config.imported is not None:
@@ -110,7 +104,7 @@ def _refuse(dataset: Dataset, config: RunConfig) -> None:
             f"This fit was made with {', '.join(map(shortened, config.unknown))}, which this "
             f"version of {title} does not have; choose other settings."
         )
-    elif dataset.missing is not None and not fits_around_gaps(config):
+    elif dataset.missing is not None and not config.fits_around_gaps:
         n = dataset.n_missing
         msg = (
             f"{counted(n, 'cell')} of “{dataset.name}” {'is' if n == 1 else 'are'} missing, but "

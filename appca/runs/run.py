@@ -136,13 +136,6 @@ class RunConfig(OfModel):
         return self.n_active if "n_active" in self.parameters else None
 
     @property
-    def is_extended(self) -> bool:
-        """Whether the model extends the paper's model."""
-        usual = {"noise": "shared", "row_scale": "none"}
-        changed = any(self.parameters.get(name, value) != value for name, value in usual.items())
-        return changed or self.parameters.get("n_active") == LEARNED
-
-    @property
     def sizes(self) -> list[str]:
         """The number of components, L if it is a setting, extensions and preparation, in words."""
         is_setting = "n_active" in self.parameters

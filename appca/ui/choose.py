@@ -13,7 +13,7 @@ from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
 from appca.plots import check as plots
-from appca.runs.fit import by_em, estimate_seconds, fits_around_gaps, models_of
+from appca.runs.fit import by_em, estimate_seconds, models_of
 from appca.runs.home import home
 from appca.runs.run import MODELS as ALL_MODELS
 from appca.runs.run import RunConfig, defaults
@@ -21,7 +21,7 @@ from appca.storage.identity import digest_of
 from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
-from appca.words import InputError, about, counted, duration, fixed, percent
+from appca.words import InputError, about, counted, duration, fixed, listed, percent
 
 Place = st.delta_generator.DeltaGenerator
 Look = dict[str, Any]
@@ -45,7 +45,7 @@ def start_button(
     dataset: Dataset, config: campaign.Campaign, kind: str, label: str, done: int = 0
 ) -> None:
     """Draw the button that starts or resumes a campaign, with the estimated time."""
-    seconds = sum(estimate(config, dataset.n_rows, dataset.n_features)[done:])
+    seconds = sum(estimate(config, dataset)[done:])
     spec, label = config.to_dict() | {"key": config.id}, f"{label}, {about(seconds)}"
     kit.job_button(label, f"{kind}_start", kind, config.id, spec)
 
@@ -100,7 +100,6 @@ def _settings(dataset: Dataset) -> GridConfig | None:
     with st.container(**LINE):
         n_folds = ask("Folds", "n_folds", 2, min(20, dataset.n_rows))
         max_rows = ask("Maximum rows", "max_rows", 4, 10_000_000)
-    kit.gaps_note(dataset, "The fits of the grid")
     ranges = tuple(range(ks[0], ks[1] + 1, step)), tuple(range(ls[0], ls[1] + 1))
     of = now.dataset, now.preprocessing, now.model, by_em(now)
     try:
@@ -151,7 +150,10 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
             start_button(dataset, config, "grid", label, done)
     if compared:
         others = len(config.cells) - compared if done < len(steps) else 0
-        _draw(config, table, place, buttons, others)
+        (k, active), few = choose.decisive(config, measured) or ((0, 0), [])
+        names = listed([dataset.ids[row] for row in few])
+        doubt = f" But without {names}: K = {k} and L = {active}." * bool(few)
+        _draw(config, table, place, buttons, others, doubt)
     else:
         live()
     out = sum(k >= L for k in config.components for L in config.actives) - len(config.cells)
@@ -163,20 +165,22 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
         st.caption(f"{counted(done, 'fit')} in {seconds} on {of}")
 
 
-def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, others: int) -> None:
+def _draw(
+    config: GridConfig, grid: GridTable, place: Place, buttons: Place, others: int, doubt: str
+) -> None:
     now, best = state.config(), choose.advise(grid)
     assert best is not None  # at least one cell is measured
     (k, active), text = best
     more, error = choose.gain(grid, best[0])
     title = f"Try K = {k} and L = {active}"
-    text += " L = K is PCA." * (k == active)
+    text += " L = K is PCA." * (k == active) + doubt
     if k > active and more <= CLEAR * error:
         text += f" But PCA with {active} describes unseen rows at least as well."
     if others:
         title = f"So far K = {k} and L = {active}, of {len(config.cells) - others} choices compared"
         text = f"{others} other choices, some of them larger, are not fitted yet: go on first."
     with place:
-        kit.answer(title, text)
+        kit.answer(title, text, "doubtful" if doubt and not others else None)
     with buttons:
         adopt = partial(state.set_parameters, n_components=k, n_active=active)
         is_now = (now.k, now.n_active) == (k, active)
@@ -206,7 +210,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place, oth
         kit.chart(plots.by_budget(picture, best[0]), "choose_curves")
     nats = grid.log_likelihood[grid.components.index(k), grid.actives.index(active)]
     held_out = f"{fixed(nats.mean())} ± {fixed(float(choose.standard_error(nats)))}"
-    told = [(held_out, f"nats per held-out row at {k} and {active}, ± standard error")]
+    told = [(held_out, f"nats per row at {k} and {active}, fitted to the other folds")]
     if np.isfinite(more) and k > active:
         told.append((f"{_signed(more)} ± {fixed(error)}", f"nats over PCA with {active}"))
     st.html(kit.numbers(told))
@@ -391,7 +395,7 @@ WHY_HIDDEN = (
 def hidden_cells(dataset: Dataset, shown: Shown) -> None:
     """Draw the comparison of methods on hidden cells."""
     now = shown.config
-    if not shown.fitted.preprocessing.takes_gaps or not fits_around_gaps(now):
+    if not shown.fitted.preprocessing.takes_gaps or not now.fits_around_gaps:
         text = "Choose PPCA or adaptive PPCA by EM, unextended, and preprocessing that allows gaps."
         kit.answer("This fit cannot leave out cells", text, "unknown")
         return

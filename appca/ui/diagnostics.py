@@ -17,7 +17,7 @@ from appca.data.dataset import Dataset, duplicate_rows
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import LEAST_SPAN, likelihood
-from appca.runs.fit import fits_around_gaps, halves_of, models_of
+from appca.runs.fit import halves_of, models_of
 from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.ui import choose, kit
@@ -202,7 +202,7 @@ SHORT = {"L is too small": "L could be higher"}
 
 
 def _of_scales(config: RunConfig) -> list[Check]:
-    is_plain = config.model == "aPPCA" and fits_around_gaps(config)
+    is_plain = config.model == "aPPCA" and config.fits_around_gaps
     measured = models_of(config).measured(home()) if is_plain else {}
     lines = compare.better(measured, config.parameters.get("latent_variance"))
     if not any(line.key == compare.ROW_SCALES for line in lines):
@@ -227,7 +227,7 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
     if fitted.posterior or kit.still_improves(shown) or shown.config.stopped_at is not None:
         return kit.ending(shown)
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
-    every = [*used, *diagnostics.of_rows(fitted.membership, 0)]
+    every = [*used, *diagnostics.of_rows(fitted, 0)]
     every += [*diagnostics.of_halves(*_halves(dataset, shown)), *_of_scales(shown.config)]
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
@@ -259,7 +259,7 @@ def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Che
         checks.append(Check("doubtful", "Not checked on halves", why))
     checks += _of_scales(shown.config)
     repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
-    checks += diagnostics.of_rows(fitted.membership, len(repeated))
+    checks += diagnostics.of_rows(fitted, len(repeated))
     return diagnostics.worst(checks), checks
 
 
@@ -277,7 +277,6 @@ def body(dataset: Dataset, shown: Shown) -> None:
             st.markdown("\n".join(f"- {markdown(check.why)}" for check in checks))
     if halves and not kit.follow(halves.id, "stability_cancel") and halves.outcome(home()) is None:
         choose.start_button(dataset, halves, "stability", "Fit halves of the rows")
-        kit.gaps_note(dataset, "These fits")
     with st.container(key="beside"):
         left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):

@@ -15,7 +15,7 @@ from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
-from appca.runs.fit import fits_around_gaps, models_of
+from appca.runs.fit import models_of
 from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
@@ -197,8 +197,6 @@ def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str],
 
 
 SPLIT, MOVED = "split", "sizes_moved"
-MOST_OF_A_ROW = 0.5  # share of the variance above which one row dominates the picture
-LEAST_ROWS = 10  # minimum number of rows to leave one out
 LEAST_CHECKED, CHECK_SECONDS, FEW_GAPS = 100, 30.0, 0.01  # rows, seconds and gaps to check
 HELD_OUT = "On 30% of at most 3,000 rows, by features that vary; over two standard errors."
 OFFERED = {ROW_SCALES: ("A scale per row", "Use row scales")}
@@ -280,8 +278,8 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
 
 
 def _far_row(dataset: Dataset, shown: fits.Shown) -> bool:
-    row, share = kept(f"far-{shown.key}", lambda: farthest(shown.fitted))
-    if dataset.n_rows < LEAST_ROWS or not share > MOST_OF_A_ROW:
+    row, share, dominates = kept(f"far-{shown.key}", lambda: farthest(shown.fitted))
+    if not dominates:
         return False
     name = shortened(dataset.ids[row], 30)
     st.markdown(f"**{markdown(name)}** has {percent(share)} of the variance in the components")
@@ -295,12 +293,12 @@ def _better_variant(dataset: Dataset, shown: fits.Shown) -> None:
     from appca.jobs.tasks import estimate  # imported after the first picture
 
     now, can = shown.config, MODELS[shown.config.model].can
-    is_usual = now.model == "aPPCA" and fits_around_gaps(now) and can.is_exact(now.k, now.n_active)
+    is_usual = now.model == "aPPCA" and now.fits_around_gaps and can.is_exact(now.k, now.n_active)
     gaps = dataset.n_missing  # here with the features' means
     if not is_usual or gaps > FEW_GAPS * dataset.X.size or dataset.n_rows < LEAST_CHECKED:
         return
     check, no = models_of(now), f"{dataset.digest} scales"
-    seconds = sum(estimate(check, dataset.n_rows, dataset.n_features)[:3])
+    seconds = sum(estimate(check, dataset)[:3])
     if seconds > CHECK_SECONDS or {check.id, no} & fits.declined():
         return
     measured = check.measured(home())

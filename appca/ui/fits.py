@@ -341,7 +341,7 @@ def _held(wanted: RunConfig) -> Shown | None:
 
 def needs_complete_rows(wanted: RunConfig) -> bool:
     """Whether missing cells prevent the fit."""
-    return services.dataset(wanted.dataset).missing is not None and not fit.fits_around_gaps(wanted)
+    return services.dataset(wanted.dataset).missing is not None and not wanted.fits_around_gaps
 
 
 def is_quick(wanted: RunConfig) -> bool:

@@ -23,7 +23,7 @@ from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart, warm
 from appca.plots import style
 from appca.plots.data import drift_chart
-from appca.runs.fit import fits_around_gaps, is_quick, keep_rows, project, stored
+from appca.runs.fit import is_quick, keep_rows, project, stored
 from appca.runs.home import home
 from appca.runs.numbering import numbered
 from appca.storage.identity import digest_of
@@ -67,7 +67,7 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     ids = " ".join([shown.config.dataset, *(file.file_id for file in files)])
     match, refusal, report = _outcome(ids, json.dumps(options), files, wanted, options)
     if report.get("missing"):
-        takes_gaps = fits_around_gaps(shown.config) and shown.fitted.preprocessing.takes_gaps
+        takes_gaps = shown.config.fits_around_gaps and shown.fitted.preprocessing.takes_gaps
         possible = {how: name for how, name in MISSING.items() if how != "model" or takes_gaps}
         chosen = kit.one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
         options |= {"missing": chosen}

@@ -10,7 +10,6 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.models.settings import LEARNED
 from appca.preparation import PREPARATIONS, proposed
-from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig, defaults
 from appca.ui import kit, services, state
@@ -286,7 +285,7 @@ def of_model(dataset: Dataset, place: st.delta_generator.DeltaGenerator) -> None
                 st.html(kit.fact_list(kit.fit_facts(dataset, run)))
         cost = f"A fit with these settings takes {about(seconds())}."
         if dataset.missing is not None:
-            fate = "fills them" if fits_around_gaps(now) else "needs complete rows"
+            fate = "fills them" if now.fits_around_gaps else "needs complete rows"
             cost += f" {counted(dataset.n_missing, 'missing cell')}: the model {fate}."
         st.caption(cost)
         kit.onward("check/advanced", "Which model suits these data?", ":material/fact_check:")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import multivariate_normal
+from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
@@ -21,6 +21,7 @@ from appca.analysis.choose import (
     GridTable,
     StabilityConfig,
     advise,
+    decisive,
     folds,
     gain,
     near,
@@ -58,14 +59,9 @@ class Squares(Campaign):
         return lambda step, report: (report(0.5), [step[0] ** 2 / 7])[1]
 
 
-@pytest.fixture
-def store(tmp_path) -> JournalStore:
+def test_numbers_texts_and_nothing_come_back_to_the_last_bit(tmp_path, seed):
     store = JournalStore(tmp_path, "things")
     store.begin(NAME, {"what": "a test"})
-    return store
-
-
-def test_numbers_texts_and_nothing_come_back_to_the_last_bit(store, seed):
     values = np.random.default_rng(seed).standard_normal(50) * 10.0 ** np.arange(-25, 25)
     written = [[n, float(value), None, "why: “ü”\nnext"] for n, value in enumerate(values)]
     for record in written:
@@ -117,7 +113,7 @@ def test_an_interrupted_campaign_goes_on_where_it_was_and_ends_the_same(
     assert list(config.records(broken)) == config.steps()[:2]
     config.complete(DATA, broken, lambda place, _share: told.append(place))
     assert sorted(set(told)) == list(range(2, len(config.steps())))
-    timed = {"grid": 4, "models": 2}.get(kind)  # the place of the seconds
+    timed = {"grid": 9, "models": 2}.get(kind)  # the place of the seconds
     first, again = (
         [[v for i, v in enumerate(record) if i != timed] for record in config.records(at).values()]
         for at in (tmp_path, broken)
@@ -199,6 +195,7 @@ def test_every_row_that_is_used_is_held_back_exactly_once(n_rows, n_folds, max_r
     ("kind", "changes"),
     [
         (AdaptivePPCA, {"n_folds": 4}),
+        (AdaptivePPCA, {"parameters": FAST | {"n_init": 2}}),
         (AdaptiveFactorAnalysis, {"components": (3,), "actives": (2,), "n_folds": 2}),
     ],
 )
@@ -207,12 +204,14 @@ def test_a_cell_is_what_an_estimator_fitted_by_hand_says_of_the_rows_held_back(
 ):
     if kind is AdaptiveFactorAnalysis:
         changes = changes | {"model": "aFA", "parameters": {"random_state": 0, "max_iter": 15}}
+    if "n_init" in changes.get("parameters", {}):
+        dataset = replace(dataset, missing=np.random.default_rng(0).random((60, 6)) < 0.1)
     config, measures = measured(dataset, tmp_path, **changes)
     assert set(measures) == set(config.steps())
-    split = folds(dataset.n_rows, config.n_folds, config.max_rows)
+    split, X = folds(dataset.n_rows, config.n_folds, config.max_rows), dataset.with_gaps()
     for (k, active, fold), (log_likelihood, *_) in measures.items():
-        scaler = StandardScaler().fit(dataset.X[split[fold][0]])
-        train, test = (scaler.transform(dataset.X[rows]) for rows in split[fold])
+        scaler = StandardScaler().fit(X[split[fold][0]])
+        train, test = (scaler.transform(X[rows]) for rows in split[fold])
         by_hand = kind(k, active, **config.parameters).fit(train)
         assert log_likelihood == pytest.approx(by_hand.score(test), rel=1e-7)
 
@@ -228,6 +227,15 @@ def test_cells_are_sorted_and_those_whose_likelihood_is_an_estimate_are_left_out
     expected = [(k, active) for k, active in product(range(2, 7), (1, 3)) if active <= k]
     assert [step[:2] for step in steps[::3]] == expected
     assert [step[2] for step in steps] == [0, 1, 2] * (len(steps) // 3)
+
+
+def test_a_row_far_from_all_others_is_named_if_it_decides(tmp_path):
+    X, sizes = planted(90, 8, 4, 2, seed=2, noise=0.3).X, {"components": (2, 3, 4, 5)}
+    assert decisive(*measured(dataset_of(X), tmp_path, **sizes)) is None
+    X[50, 0] += 100
+    config, measures = measured(dataset_of(X), tmp_path, **sizes)
+    assert advise(table(config, measures))[0] == (2, 1)
+    assert decisive(config, measures) == ((5, 2), [50])
 
 
 def made_up(log_likelihood, components, actives, without=-100.0) -> GridTable:
@@ -310,11 +318,12 @@ def test_nats_without_components_are_those_of_a_gaussian_of_each_scale(settings)
         u, p = model.row_scale_values_, model.row_scale_probabilities_
     centre = X[:50].mean(axis=0)
     variance = np.square(X[:50] - centre).mean(axis=0 if "noise" in settings else None) / (p @ u)
+    test = np.where(np.random.default_rng(0).random((30, 6)) < 0.2, np.nan, X[50:])
     of_scales = [
-        weight * multivariate_normal(centre, np.diag(variance * scale * np.ones(6))).pdf(X[50:])
+        weight * np.nanprod(norm(centre, np.sqrt(variance * scale)).pdf(test), axis=1)
         for scale, weight in zip(u, p, strict=True)
     ]
-    found = without_components(model, X[:50], X[50:])
+    found = without_components(model, X[:50], test)
     np.testing.assert_allclose(found, np.log(np.sum(of_scales, axis=0)), rtol=1e-9)
 
 

@@ -65,10 +65,10 @@ def test_a_grid_fills_survives_cancel_and_reload_and_its_answer_is_adopted(start
     assert address(app)["grid"] == config.id == job.spec["key"]
     again = healthy(start(PAGE, **address(app)))
     assert "choose_cancel" in keys(again)
-    lines = [  # four components, two to a row, predict best by far
-        [k, n, fold, -9 - 2 * abs(k - 4) - 3 * abs(n - 2) + 0.01 * fold, 1.0, 0.1, -29.0, 0.1]
-        for k, n, fold in config.steps()
-    ]
+    lines = []
+    for k, n, fold in config.steps():  # four components, two to a row, predict best by far
+        nats = -9 - 2 * abs(k - 4) - 3 * abs(n - 2) + 0.01 * fold
+        lines.append([k, n, fold, *2 * [nats, 1.0, 0.1, -29.0], 7, 0.1])
     measured(config, lines[:25])
     maps = [one["data"][0] for one in charts(healthy(app.run()))]
     assert any(map(any, next(one["text"] for one in maps if one["type"] == "heatmap")))
