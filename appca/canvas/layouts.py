@@ -26,6 +26,8 @@ def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
     """Return a run's layouts other than maps; `ranges` (K, 2) are ranges of components."""
     if usage.most_used < 2:
         return {"subspaces": _grid(usage, "strips")}
+    if usage.n_components == 2:  # one large panel
+        return {"subspaces": _grid(usage, "grid")}
     if usage.most_used == 2:
         return {"subspaces": _pairs(panels.pairs(usage), usage, ranges, "Subspaces")}
     if usage.n_components > WIDE:

@@ -89,6 +89,8 @@ def test_every_row_stands_in_the_panels_of_its_components(sizes, kinds, image_sh
     assert {n: one["kind"] for n, one in scene.meta["layouts"].items()} == kinds | {"pca": "map"}
     used = supports(scene)
     assert used == [tuple(np.flatnonzero(one)) for one in fitted.active]
+    of_two = scene_shown(table(), fitted_run(np.ones((N, 2), bool)), {}).meta["layouts"]
+    assert of_two["subspaces"]["kind"] == "grid", "one large panel"
     for name, layout in scene.meta["layouts"].items():
         expected = defaultdict(list)
         for row, support in enumerate(used):

@@ -130,14 +130,9 @@ function fillLegend(stage, into, rename) {
     };
     const look = { type: 'button', 'aria-pressed': false, title: `Show ${name} alone`, ...renames };
     const hand = { pointerenter: enter, focus: enter, pointerleave: leave, blur: leave, click };
-    const item = element(
-      'button',
-      'appca-class',
-      { ...look, ...hand },
-      dotOf(stage, code),
-      element('b', '', {}, name),
-      element('span', 'appca-count', {}, grouped(counts[code])),
-    );
+    const count = element('span', 'appca-count', {}, grouped(counts[code]));
+    const parts = [dotOf(stage, code), element('b', '', {}, name), count];
+    const item = element('button', 'appca-class', { ...look, ...hand }, ...parts);
     into.append(item);
   }
   const widest = (/** @type {string[]} */ texts, /** @type {string} */ style) =>
@@ -166,7 +161,7 @@ function sentences(meta, [view, beside]) {
   if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
   const mixed = active === null || active >= components.length;
   const part = active === null ? 'some of' : mixed ? 'all' : `${active} of`;
-  const uses = `Each ${row} uses ${part} ${components.length} components`;
+  const uses = `Each ${row} uses ${part} ${components.length} components`.replace('all 2', 'both');
   const [a, b] = components.map(({ number }) => number);
   const paired = `Panel {${a},${b}} holds the ${many} that use both ${a} and ${b}.`;
   if ((kind === 'triangle' || layout === 'pairs') && (mixed || active > 2)) return [uses, paired];

@@ -37,7 +37,7 @@ export function buildLayout(scene, name, order, map) {
     );
     return { ...panel, range: /** @type {Bounds} */ (range), extent: extent(xy, panel) };
   });
-  const feet = Boolean(meta.axes) || (kind === 'grid' && scene.active > 2);
+  const feet = Boolean(meta.axes) || (kind === 'grid' && scene.active > 1);
   return { name, kind, title, panels, spacing, rows, xy, feet, axes: meta.axes, revision: 0 };
 }
 

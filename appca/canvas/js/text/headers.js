@@ -94,7 +94,12 @@ function drawFoot({ context, meta, pictures, theme }, { card, panel, part }, pad
   const others = panel.components.filter((k) => !panel.axes.includes(k));
   const marks = [...panel.axes, ...others].map((k, i) => [k, ['→', '↑'][i] ?? '']);
   const room = (card.w - 2 * pad) / marks.length;
-  const numbers = marks.map(([k, mark]) => `${meta.components[+k].number}${mark}`);
+  const numbers = marks.map(([k, mark]) => {
+    const { number, columns = [] } = meta.components[+k];
+    const names = columns.slice(0, 2).map(([name]) => name);
+    const long = `${number}: ${names.join(', ')} ${mark}`;
+    return names[0] && widthOf(context, long, style) < room - 9 ? long : `${number}${mark}`;
+  });
   const wide = Math.max(...numbers.map((text) => widthOf(context, text, style))) + side + 3;
   marks.forEach(([k, mark], i) => {
     const x = card.x + pad + i * Math.min(room, wide + 6);
