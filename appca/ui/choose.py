@@ -175,7 +175,8 @@ def _draw(
     title = f"Try K = {k} and L = {active}"
     text += " L = K is PCA." * (k == active) + doubt
     if k > active and more <= CLEAR * error:
-        text += f" But PCA with {active} describes unseen rows at least as well."
+        how = "does better" if more < -CLEAR * error else "may do as well"
+        text += f" But PCA with {active} {how} on unseen rows."
     if others:
         title = f"So far K = {k} and L = {active}, of {len(config.cells) - others} choices compared"
         text = f"{others} other choices, some of them larger, are not fitted yet: go on first."

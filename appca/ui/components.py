@@ -191,8 +191,8 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
     is_low, mostly = end == "low", ""
     for classes in kit.every(dataset)[:1]:
         codes = classes.codes[rows]
-        most = common(list(classes.names), codes[codes >= 0], 2)
-        mostly = f" · {', '.join(shortened(name, 16) for name, _ in most)}" if most else ""
+        most = [a for a, part in common(list(classes.names), codes[codes >= 0], 2) if part >= 0.5]
+        mostly = f" · {', '.join(shortened(name, 16) for name in most)}" if most else ""
     title = f"the {len(rows)} rows with the most {'negative' if is_low else 'positive'} scores"
     if dataset.image_shape is None:
         seen = ", ".join(tag("span", words(shortened(name, 14))) for name in dataset.ids[rows])

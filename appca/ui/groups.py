@@ -292,8 +292,8 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     hides = " Ranks, as in this fit, hide extreme values."
     st.caption(WHAT_TO_DO + hides * (shown.config.preprocessing.get("prepare") == "ranks"))
     if misfits > MANY_MISFITS and shown.fitted.row_scales is None:
-        far = percent(misfits)
-        st.caption(f"The noise has heavier tails than the model's: {far} of rows are far, not 2%.")
+        tails = f"heavier tails than the model's: {percent(misfits)} of rows pass its 98% limit."
+        st.caption(f"The noise has {tails}")
     again = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
     told = [("Repeated rows", again, dataset.ids[again].tolist())]
     texts = [f"{dataset.ids[row]} ({feature})" for row, feature in odd.items()]

@@ -477,11 +477,8 @@ def gaps_note(dataset: Dataset, whose: str) -> None:
     if dataset.missing is None:
         return
     verb = "is" if dataset.n_missing == 1 else "are"
-    st.caption(
-        f":material/info: {counted(dataset.n_missing, 'cell')} of these data {verb} missing. "
-        f"{whose} use the column's mean there, while the fit on screen leaves them out: compare "
-        "these numbers only with each other."
-    )
+    cells = f":material/info: {counted(dataset.n_missing, 'cell')} of these data {verb} missing."
+    st.caption(f"{cells} {whose} use column means there: compare them only with each other.")
 
 
 LINE: Any = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}

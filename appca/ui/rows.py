@@ -127,10 +127,7 @@ def _choose(dataset: Dataset) -> int:
             label = apart("", f"{name.capitalize()} row")
             press(label, f"point_{name}", _show, dataset, target, **look)
     if text := st.session_state.get(WANTED, "").strip():
-        st.warning(
-            f"No row has “{markdown(text)}” in its id, and no row has that number; "
-            f"numbers go from 1 to {dataset.n_rows:,}."
-        )
+        st.warning(f"No row has the id “{markdown(text)}”; numbers are 1 to {dataset.n_rows:,}.")
     return row
 
 
@@ -255,9 +252,12 @@ def _built(dataset: Dataset, pieces: described.RowParts, row: int) -> str:
         return opposed(dataset, {"measured": pieces.original, "rebuilt": pieces.reconstruction})
     if shape is None:
         spread = kept(f"spread-{dataset.digest}", lambda: dataset.X.std(axis=0, dtype=np.float64))
-        far = np.abs(pieces.original - pieces.average) / np.where(spread > 0, spread, 1.0)
-        gap = np.zeros(len(far), bool) if dataset.missing is None else dataset.missing[row]
-        farthest = np.argsort(np.where(gap, 0, -far), kind="stable")[:FEATURES]
+        gap = np.zeros(len(spread), bool) if dataset.missing is None else dataset.missing[row]
+        others = pieces.average, pieces.reconstruction
+        far = np.sum([np.abs(pieces.original - other) for other in others], axis=0)
+        far = np.where(gap, -1.0, far / np.where(spread > 0, spread, 1.0))
+        farthest = [j for j in np.argsort(-far, kind="stable")[:FEATURES].tolist() if not gap[j]]
+        farthest += np.flatnonzero(gap)[:FEATURES].tolist()
         measured = ["missing" if gap[j] else number(pieces.original[j]) for j in farthest]
         rebuilt = map(number, pieces.reconstruction[farthest])
         names = [dataset.column_names[j] for j in farthest]
@@ -343,7 +343,9 @@ def table_of(
 
     columns: dict[str, object] = {"id": dataset.ids[rows]} | images
     columns["fits"] = np.where(verdict.fits[rows], "yes", "no")
-    away = np.abs(fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean)
+    away = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
+    from_fit = away - fitted.scores[rows] @ fitted.components
+    away = np.abs(np.where(np.diff(verdict.ratios[rows]) > 0, from_fit, away))  # Q above T²
     if dataset.image_shape is None and away.shape[1] == dataset.n_features:
         columns["farthest in"] = np.array(dataset.column_names)[away.argmax(axis=1)]
     for name, values in list(dataset.labels.items())[:MOST_LABELS]:
