@@ -155,7 +155,6 @@ function sentences(meta, [view, beside]) {
   const { words, n_active: active, components } = meta;
   const row = words?.row ?? 'row';
   const many = words?.rows ?? `${row}s`;
-  const Many = capital(many);
   if (layout === 'slices')
     return [`All ${many} at their places`, 'Horizontal slices, the lowest first.'];
   if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
@@ -166,7 +165,7 @@ function sentences(meta, [view, beside]) {
   const paired = `Panel {${a},${b}} holds the ${many} that use both ${a} and ${b}.`;
   if ((kind === 'triangle' || layout === 'pairs') && (mixed || active > 2)) return [uses, paired];
   const same = mixed ? 'components' : active === 1 ? 'component' : (NUMBERS[active] ?? active);
-  const shared = `${Many} with the same ${same} share a panel.`;
+  const shared = `${capital(many)} with the same ${same} share a panel.`;
   return [uses, second === 'pairs' ? `${shared} Among the pairs, ${paired.toLowerCase()}` : shared];
 }
 

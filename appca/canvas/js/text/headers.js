@@ -94,17 +94,17 @@ function drawFoot({ context, meta, pictures, theme }, { card, panel, part }, pad
   const others = panel.components.filter((k) => !panel.axes.includes(k));
   const marks = [...panel.axes, ...others].map((k, i) => [k, ['→', '↑'][i] ?? '']);
   const room = (card.w - 2 * pad) / marks.length;
-  const numbers = marks.map(([k, mark]) => {
-    const { number, columns = [] } = meta.components[+k];
-    const names = columns.slice(0, 2).map(([name]) => name);
-    const long = `${number}: ${names.join(', ')} ${mark}`;
-    return names[0] && widthOf(context, long, style) < room - 9 ? long : `${number}${mark}`;
+  const numbers = marks.map(([k, mark]) => `${meta.components[+k].number}${mark}`);
+  const long = marks.map(([k, mark], i) => {
+    const names = meta.components[+k].columns?.slice(0, 2).map(([name]) => name);
+    return names?.length ? `${parseInt(numbers[i])}: ${names.join(', ')} ${mark}` : '';
   });
-  const wide = Math.max(...numbers.map((text) => widthOf(context, text, style))) + side + 3;
+  const texts = long.every((t) => t && widthOf(context, t, style) < room - 9) ? long : numbers;
+  const wide = Math.max(...texts.map((text) => widthOf(context, text, style))) + side + 3;
   marks.forEach(([k, mark], i) => {
     const x = card.x + pad + i * Math.min(room, wide + 6);
     if (side) pictures.draw(+k, box(x, y, side, side));
-    const text = wide > room && side ? `${mark}` : numbers[i];
+    const text = wide > room && side ? `${mark}` : texts[i];
     write(context, text, x + side + 2, y + 0.12 * high, look);
   });
 }
@@ -243,7 +243,8 @@ function weights({ context, meta, theme }, component, at) {
   const { columns = [] } = meta.components[component];
   const w = Math.min(at.w * 1.15, 230);
   const shown = columns.slice(0, Math.floor((at.h - 24) / LINE));
-  if (w < 84 || shown.length < 2) return false;
+  const fits = shown.every(([name]) => widthOf(context, name, font(11)) < w - 8);
+  if (w < 84 ? !fits || !shown.length : shown.length < 2) return false;
   const [x, y] = [at.x + (at.w - w) / 2, at.y + (at.h - 24 - shown.length * LINE) / 2];
   const say = (/** @type {string} */ text, /** @type {string} */ style, right = 0, down = 0) => {
     const short = cut(context, text, w - 1.6 * right, style);
