@@ -198,10 +198,7 @@ def opening(browser: Any, folder: Path, n: int) -> list[results.Row]:
     drawn = {"empty": "() => document.querySelector('h1')?.innerText === 'Empty'"}
     drawn["picture"] = FIRST_PICTURE
     rows: list[results.Row] = []
-    with (
-        served(folder / "home") as app,
-        served(folder / "home", script=str(script)) as empty,
-    ):
+    with served(folder / "home") as app, served(folder / "home", script=str(script)) as empty:
         for visit in range(VISITS + 1):
             row: results.Row = {"visit": visit}
             for what, address in (("empty", empty), ("picture", app)):

@@ -130,10 +130,7 @@ def fetched(browser: Any, address: str) -> results.Row:
         page.reload()
     page.close()
     first, again = visits
-    return {
-        "fetched_ms": float(first["ms"]),
-        "transferred_again": int(again["transferred"]),
-    }
+    return {"fetched_ms": float(first["ms"]), "transferred_again": int(again["transferred"])}
 
 
 def main() -> None:

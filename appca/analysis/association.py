@@ -347,11 +347,7 @@ def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[i
 
 @naming_extra()
 def variance_by(
-    model: Any,
-    X: Any,
-    *,
-    classes: Any = None,
-    blocks: Mapping[str, Sequence[int]] | None = None,
+    model: Any, X: Any, *, classes: Any = None, blocks: Mapping[str, Sequence[int]] | None = None
 ) -> "pd.DataFrame":
     """Return the share of variance that each component explains, by class and block of columns.
 

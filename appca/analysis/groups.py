@@ -135,6 +135,24 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
         return values > limit if relation in ("above", "highest") else values < limit
 
 
+NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of one class; those of a usual row's own
+
+
+def strays(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> dict[int, int]:
+    """Map rows among rows of another class to its code, if most rows are among their own class."""
+    from sklearn.neighbors import NearestNeighbors
+
+    if not NEAREST < len(codes) <= MOST_RANKED:
+        return {}
+    model = NearestNeighbors(n_neighbors=NEAREST).fit(fitted.preprocessing.transform(dataset.X))
+    of = codes[model.kneighbors(return_distance=False)]
+    votes = np.stack([(of == code).sum(axis=1) for code in range(codes.max() + 1)], axis=1)
+    own = np.array([np.median([*n[codes == code], 0]) for code, n in enumerate(votes.T)])
+    most = votes.argmax(axis=1)
+    is_stray = (votes.max(axis=1) >= ALIKE) & (most != codes) & (own[codes] >= TYPICAL)
+    return {row: int(most[row]) for row in np.flatnonzero(is_stray & (codes >= 0)).tolist()}
+
+
 LEAST = 2  # minimum number of rows per side
 LEAST_USERS = 5  # minimum number of users of a component per side, to compare scores
 MOST_CLASSES = 50  # maximum number of classes of a column; the largest are used

@@ -24,12 +24,7 @@ SAME = 1e-6  # nats per row: tolerance for recognizing the rows of a fit
 
 @naming_extra()
 def drift(
-    model: Any,
-    X_old: Any,
-    X_new: Any,
-    *,
-    n_permutations: int = 999,
-    random_state: Any = 0,
+    model: Any, X_old: Any, X_new: Any, *, n_permutations: int = 999, random_state: Any = 0
 ) -> "pd.DataFrame":
     """Test which columns and components differ between old and new rows.
 

@@ -346,13 +346,8 @@ def largest() -> int:
 def anywhere() -> DroppedFiles | None:
     """Accept files dropped anywhere on the page; return dropped files, once."""
     session = streamlit_internals.session()
-    data = {
-        "at": f"{base()}{PREFIX}/",
-        "key": canvas.delivery().key_of(session),
-        "digits": ID_DIGITS,
-        "most": MOST_FILES,
-        "largest": largest(),
-    }
+    data: Any = {"at": f"{base()}{PREFIX}/", "key": canvas.delivery().key_of(session)}
+    data |= {"digits": ID_DIGITS, "most": MOST_FILES, "largest": largest()}
     # Streamlit returns only state with a callback
     acts: Any = dict.fromkeys(("on_dropped_change", "on_refused_change"), lambda: None)
     result = _drop_target(key="dropping", data=data, **acts)
@@ -389,13 +384,9 @@ def save(dataset: Dataset, shown: fits.Shown) -> None:
             format_func=lambda run_id: f"{runs[run_id].name} · {run_id[:6]}",
             key=f"session_runs-{shown.config.id}",
         )
-        with_data = st.toggle(
-            f"With the data ({size(dataset.X.nbytes)} before packing)",
-            True,
-            key="session_data",
-            persist_state="session",
-            help="Without them the file is small, but the reader must have the same data set.",
-        )
+        label = f"With the data ({size(dataset.X.nbytes)} before packing)"
+        why = "Without them the file is small, but the reader must have the same data set."
+        with_data = st.toggle(label, True, key="session_data", persist_state="session", help=why)
         looks = {name: chosen for name, chosen in look().items() if chosen is not None}
         map_of = settings.config_of(dataset, shown.config)
         laid_out = settings.stored_map(dataset, shown.config)

@@ -196,13 +196,9 @@ def _draw(
     with left, st.container(border=True):
         st.markdown("**Fit to unseen rows**")
         picture = _picture(grid)
-        clicked = st.plotly_chart(
-            plots.heat_map(picture, best[0]),
-            key=f"choose_map-{config.id}",
-            on_select="rerun",
-            selection_mode="points",
-            config={"displayModeBar": False},
-        )
+        look: Look = {"on_select": "rerun", "selection_mode": "points"}
+        look |= {"config": {"displayModeBar": False}, "key": f"choose_map-{config.id}"}
+        clicked: Any = st.plotly_chart(plots.heat_map(picture, best[0]), **look)
         near = counted(int(choose.near(grid.log_likelihood).sum()), "cell")
         said = f"Outlined: suggested. Best of all, or within one standard error of it: {near}."
         st.caption(f"{said} Click a cell to see it in Explore.")

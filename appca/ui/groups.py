@@ -7,7 +7,7 @@ import streamlit as st
 
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, types_of
+from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, strays, types_of
 from appca.analysis.rows import Mixture, SimilarRows, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset, duplicate_rows
@@ -298,6 +298,11 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     told = [("Repeated rows", again, dataset.ids[again].tolist())]
     texts = [f"{dataset.ids[row]} ({feature})" for row, feature in odd.items()]
     told.append((capital(ODD), np.array([*odd], int), texts))
+    if labels := kit.every(dataset):
+        label, names, codes = labels[0]
+        found = kept(f"strays-{shown.key}-{label}", lambda: strays(dataset, shown.fitted, codes))
+        texts = [f"{dataset.ids[row]} ({names[code]})" for row, code in found.items()]
+        told.append((f"Among rows of another {label}", np.array([*found], int), texts))
     for what, places, texts in told:
         if texts:
             key, said_of = what.split()[0].lower(), f"{what} ({len(places):,}): {listed(texts)}"

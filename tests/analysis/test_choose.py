@@ -233,9 +233,7 @@ def test_a_row_far_from_all_others_is_named_if_it_decides(tmp_path):
     X, sizes = planted(90, 8, 4, 2, seed=2, noise=0.3).X, {"components": (2, 3, 4, 5)}
     assert decisive(*measured(dataset_of(X), tmp_path, **sizes)) is None
     X[50, 0] += 100
-    config, measures = measured(dataset_of(X), tmp_path, **sizes)
-    assert advise(table(config, measures))[0] == (2, 1)
-    assert decisive(config, measures) == ((5, 2), [50])
+    assert decisive(*measured(dataset_of(X), tmp_path, **sizes)) == ((5, 2), [50])
 
 
 def made_up(log_likelihood, components, actives, without=-100.0) -> GridTable:

@@ -210,10 +210,7 @@ def test_a_fit_comes_back_from_its_arrays_and_from_a_file(name, tmp_path):
     for what in (lambda one: one.get_params(), lambda one: one.describe(X).method):
         assert what(saved) == what(model)
     assert (saved.n_iter_, saved.stop_reason_) == (model.n_iter_, model.stop_reason_)
-    for again in (
-        saved,
-        unfitted(name).restore(model.fitted_arrays()),
-    ):
+    for again in (saved, unfitted(name).restore(model.fitted_arrays())):
         alike(answers(again, X), wanted, rtol=0)
         equal(again.sample(20, 1), model.sample(20, 1))
         assert not hasattr(again, "posterior_")

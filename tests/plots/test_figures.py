@@ -92,7 +92,7 @@ CASES: dict[Callable[[], go.Figure], dict[str, object]] = {
         "data.2.z": [[np.nan] * 3, [np.nan, 0, np.nan]],
     },
     (lambda: check.heat_map(GRID._replace(values=np.where(VALUES == -7, VALUES, np.nan)))): {
-        "data.0.text": [["", "−7.0", ""], ["", "", ""]],
+        "data.0.text": [["", "−7.0", ""], ["", "", ""]]
     },
     (lambda: check.by_budget(GRID, (8, 2))): {
         "layout.xaxis.dtick": 1,
@@ -213,10 +213,7 @@ CASES: dict[Callable[[], go.Figure], dict[str, object]] = {
         "layout.images.1.x": 0,
         "layout.annotations.1.text": "y &lt;i&gt;",
     },
-    (lambda: studies.boxes(SPREADS)): {
-        "data.0.median": [50],
-        "data.2.q3": [3],
-    },
+    (lambda: studies.boxes(SPREADS)): {"data.0.median": [50], "data.2.q3": [3]},
     (lambda: studies.mixed_bars([{"objects": n} for n in (1, 3, 3)])): {
         "data.0.x": [1, 3],
         "data.0.y": [1, 2],
