@@ -50,15 +50,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     repeated = len(duplicate_rows(dataset.X))
     columns = columns_of(dataset)
     say(f"{dataset.name}: {dataset.n_rows:,} rows, {dataset.n_features:,} features")
-    say_facts(
-        lines_of(dataset, "kept as they are")
-        | {
-            "Repeated rows": f"{repeated:,}",
-            "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
-            "Digest": dataset.digest[:12],
-        }
-        | _first_fit(dataset)
-    )
+    facts = {"Repeated rows": f"{repeated:,}", "Digest": dataset.digest[:12]}
+    facts = {"Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}"} | facts
+    say_facts(lines_of(dataset, "kept as they are") | facts | _first_fit(dataset))
     if options.columns:
         width = min(40, max((len(shortened(column["name"])) for column in columns), default=0))
         for column in columns:

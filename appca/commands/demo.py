@@ -29,13 +29,9 @@ def add(commands: parsing.Commands) -> None:
         (("-K", "--components"), range(2, 13), "numbers of components"),
         (("-L", "--active"), range(1, 4), "numbers of components a row uses"),
     ):
-        parser.add_argument(
-            *flags,
-            type=span,
-            default=numbers,
-            metavar="FIRST-LAST",
-            help=f"{meaning} (default: {numbers[0]}-{numbers[-1]})",
-        )
+        about = f"{meaning} (default: {numbers[0]}-{numbers[-1]})"
+        look: Any = {"type": span, "default": numbers, "metavar": "FIRST-LAST"}
+        parser.add_argument(*flags, help=about, **look)
     writing.add_page(parser, "DATA")
 
 

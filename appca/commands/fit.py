@@ -143,16 +143,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         )
     )
     page = _write_page(options.html, dataset, result)
-    return {
+    facts: dict[str, Any] = {
         "data": fields_of(dataset),
         "preprocessing": before.to_dict(),
         "model": config.model,
-        "parameters": config.parameters,
-        **outcome,
-        "run": run_id,
-        "written": written,
-        "html": page,
     }
+    facts |= {"parameters": config.parameters, **outcome, "run": run_id}
+    return facts | {"written": written, "html": page}
 
 
 def _say_outcome(result: FitResult, before: Preprocessing) -> dict[str, Any]:

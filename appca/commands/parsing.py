@@ -19,16 +19,8 @@ DATA_HELP = (
     "Zarr, MTX, IDX, NIfTI, ZIP of images), several images, a folder of them, or - for one file of "
     "standard input"
 )
-_FLAGS = {  # option of models and readers -> its flag
-    "n_components": "-K",
-    "max_components": "-K",
-    "n_active": "-L",
-    "random_state": "--seed",
-    "divide": "--divide",
-    "scale": "--scale",
-    "pca": "--pca",
-    "prepare": "--prepare",
-}
+_FLAGS = {"n_components": "-K", "max_components": "-K", "n_active": "-L", "random_state": "--seed"}
+_FLAGS |= {name: f"--{name}" for name in ("divide", "scale", "pca", "prepare")}
 _NAMES = re.compile(r"“[^”]*”|\b(" + "|".join(_FLAGS) + r")\b(?=[ =.,:;])")
 
 

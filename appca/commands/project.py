@@ -91,15 +91,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         ),
         lambda: {**described.row_arrays(), **writing.identity(dataset), **flags},
     )
-    return {
-        "rows": dataset.n_rows,
-        "doubtful_rows": int(doubtful.sum()),
-        "missing_cells": dataset.n_missing,
-        "reordered": new.reordered,
-        "not_used": list(new.ignored),
-        "misfits": misfits,
-        "written": written,
-    }
+    facts = {"rows": dataset.n_rows, "doubtful_rows": int(doubtful.sum())}
+    facts |= {"missing_cells": dataset.n_missing, "reordered": new.reordered}
+    return facts | {"not_used": list(new.ignored), "misfits": misfits, "written": written}
 
 
 def _check(options: argparse.Namespace) -> None:
