@@ -114,7 +114,7 @@ class GridConfig(_HeldOut):
             train, test = prepared(fold)
             if k > min(len(train) - 1, np.inf if self.model == "aFA" else train.shape[1]):
                 return [*[None] * 9, 0.0]
-            model = _fitted(self, train, k, active)
+            model = _fitted(self, train, k, active, ppca=k == active)
             nats, without = model.score_samples(test), without_components(model, train, test)
             every, far = [nats, nats - of_ppca(active, fold), without], int(without.argmin())
             measured = [*_means(*every), *_means(*np.delete(every, far, axis=1))]

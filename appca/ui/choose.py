@@ -183,7 +183,8 @@ def _draw(
     with place:
         kit.answer(title, text, "doubtful" if doubt and not others else None)
     with buttons:
-        adopt = partial(state.set_parameters, n_components=k, n_active=active)
+        of_ppca = choose.OF_PPCA if k == active and config.model == "aPPCA" else {}
+        adopt = partial(state.set_parameters, n_components=k, n_active=active, **of_ppca)
         is_now = (now.k, now.n_active) == (k, active)
         kit.press(f"Adopt {k} and {active}", "choose_adopt", adopt, type="primary", disabled=is_now)
         if active == config.actives[-1] < config.components[-1]:
