@@ -321,7 +321,8 @@ def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[i
     Classes with different scores make "high – low"; numbers, up to two names. Missing values make
     none, nor do low values of the columns `zeros`, nor a component that follows missing values.
     """
-    names, alone, telling = dict[int, str](), dict[int, str](), tests[tests["q"] < SIGNIFICANT]
+    names, alone = dict[int, str](), dict[int, tuple[str, float]]()
+    telling = tests[tests["q"] < SIGNIFICANT]
     gaps = telling[telling["column"] == GAPS].groupby("component")["effect"].max()
     telling = telling[(telling["technical"] == "") & (telling["effect"] >= LEAST)]
     for test in telling.to_dict("records"):
@@ -337,11 +338,13 @@ def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[i
         if direction == "falls" or (name and direction not in WAYS and not test["high"]):
             name = f"low {'in ' * (direction not in WAYS)}{name}"
         taken = map(sorted, names.values())  # letters, because ends may be reversed
+        first, effect = alone.get(k, ("", 0.0))
+        is_number, is_other = direction in WAYS, first not in ("", test["column"])
         if k not in names and name and sorted(name) not in taken:
-            names[k], alone[k] = name, test["column"] if direction in WAYS else ""
-        elif alone.get(k) and direction in WAYS and alone[k] != test["column"]:
+            names[k], alone[k] = name, (test["column"] * is_number, test["effect"])
+        elif is_number and is_other and 2 * test["effect"] > effect:
             is_rise = direction == "rises" and names[k].startswith("low ")
-            names[k], alone[k] = f"{names[k]}, {'high ' * is_rise}{name}", ""
+            names[k], alone[k] = f"{names[k]}, {'high ' * is_rise}{name}", ("", 0.0)
     return names
 
 

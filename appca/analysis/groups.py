@@ -138,18 +138,26 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of one class; those of a usual row's own
 
 
-def strays(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> dict[int, int]:
-    """Map rows among rows of another class to its code, if most rows are among their own class."""
+def votes(
+    dataset: Dataset, fitted: FittedRun, codes: np.ndarray, X: np.ndarray | None = None
+) -> np.ndarray:
+    """Count the classes (C,) of the nearest rows of rows X (m, D), or of each row of the data."""
     from sklearn.neighbors import NearestNeighbors
 
+    before = fitted.preprocessing.transform
+    model = NearestNeighbors(n_neighbors=NEAREST).fit(before(dataset.X))
+    of = codes[model.kneighbors(None if X is None else before(X), return_distance=False)]
+    return np.stack([(of == code).sum(axis=1) for code in range(codes.max() + 1)], axis=1)
+
+
+def strays(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> dict[int, int]:
+    """Map rows among rows of another class to its code, if most rows are among their own class."""
     if not NEAREST < len(codes) <= MOST_RANKED:
         return {}
-    model = NearestNeighbors(n_neighbors=NEAREST).fit(fitted.preprocessing.transform(dataset.X))
-    of = codes[model.kneighbors(return_distance=False)]
-    votes = np.stack([(of == code).sum(axis=1) for code in range(codes.max() + 1)], axis=1)
-    own = np.array([np.median([*n[codes == code], 0]) for code, n in enumerate(votes.T)])
-    most = votes.argmax(axis=1)
-    is_stray = (votes.max(axis=1) >= ALIKE) & (most != codes) & (own[codes] >= TYPICAL)
+    near = votes(dataset, fitted, codes)
+    usual = np.array([np.median([*n[codes == code], 0]) for code, n in enumerate(near.T)])
+    most = near.argmax(axis=1)
+    is_stray = (near.max(axis=1) >= ALIKE) & (most != codes) & (usual[codes] >= TYPICAL)
     return {row: int(most[row]) for row in np.flatnonzero(is_stray & (codes >= 0)).tolist()}
 
 
@@ -170,7 +178,9 @@ class GroupDifference(NamedTuple):
 
     kind: str  # "feature", "score", "use", "class", "subspace" or "measure"
     name: str  # a class is “column = class”
-    group: float  # mean, or share of rows
+    group: (
+        float  # median or, of two values or if medians contradict the effect, mean; share of rows
+    )
     rest: float
     effect: float  # Cliff's delta, or difference of shares; positive if larger in the group
     d: float | None  # Cohen's d of a number; NaN if neither side varies
@@ -306,7 +316,8 @@ def differences(
     x, y, (n, m) = x[:, enough], y[:, enough], counts[:, enough]
     group, rest = np.nanmean(x, axis=0), np.nanmean(y, axis=0)
     both = np.vstack([x, y])
-    varied = np.nanmax(both, axis=0) > np.nanmin(both, axis=0)
+    ends = np.nanmin(both, axis=0), np.nanmax(both, axis=0)
+    varied = ends[1] > ends[0]
     pooled = (n * np.nanvar(x, axis=0) + m * np.nanvar(y, axis=0)) / (n + m - 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         d = np.where(pooled > 0, (group - rest) / np.sqrt(pooled), np.nan)
@@ -317,6 +328,10 @@ def differences(
         test = mannwhitneyu(x[:, varied], y[:, varied], axis=0, method=method, nan_policy=policy)
         delta[varied] = 2 * test.statistic / (n * m)[varied] - 1
         p[varied] = test.pvalue
+    low, high, medians = *ends, [np.nanmedian(side, axis=0) for side in (x, y)]
+    several = ~((both == low) | (both == high) | np.isnan(both)).all(axis=0)
+    is_typical = several & (delta * np.subtract(*medians) > 0)
+    group, rest = (np.where(is_typical, *of) for of in zip(medians, (group, rest), strict=True))
     results = (v.tolist() for v in (group, rest, delta, d, p))
     columns = zip(compress(names, enough), *results, strict=True)
     return [GroupDifference(kind, *column) for column in columns]
@@ -338,7 +353,7 @@ def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the re
             how = "{} of them, {} of the others".format(*map(percent, sides))
         else:
             way = "higher" if difference.effect > 0 else "lower"
-            how = "{}: {} on average, the others {}".format(way, *map(number, sides))
+            how = "{}: typically {}, the others {}".format(way, *map(number, sides))
             how += ", among its users" * (difference.kind == "score")
         phrases.append(f"{shortened(difference.name)} ({how})")
     listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if phrases[1:] else phrases)

@@ -173,23 +173,23 @@ def standing_out(distances: Distances) -> NewRowsVerdict:
 
 def odd_in_features(
     X: np.ndarray, transform: Callable[[np.ndarray], np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of X (N, D) with a far value or Mahalanobis distance, and their features.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows of X (N, D) far in a feature or jointly; of all, the feature and ratio to limits.
 
     A value is compared with its feature's tail; the covariance, of the nearest 90% of rows, needs
-    five rows a feature. At most 1% or three rows return. Features mostly of one value are left out.
+    five rows a feature. Tails leave out 1% or three rows. Features mostly of one value are no part.
     """
     from scipy.stats import chi2
     from sklearn.covariance import EmpiricalCovariance
 
     (n, D), none = X.shape, np.empty(0, int)
     if not JUDGED[0] <= n <= JUDGED[1] or JUDGED[2] < D:
-        return none, none
+        return none, none, none
     Y = transform(X).astype(np.float64)
     varied = np.flatnonzero((np.median(Y, axis=0) != Y).mean(axis=0) > 0.5)
     d, is_near, most = len(varied), np.ones(n, bool), max(3, n // 100)
     if d < 2 or Y.shape[1] != D:  # names would not be those of columns
-        return none, none
+        return none, none, none
     Y, joint, unexpected = Y[:, varied], np.zeros(n), np.zeros((n, d))
     if n >= LEAST_JOINT * D:
         for _ in range(3):
@@ -208,8 +208,8 @@ def odd_in_features(
     alone = far / max(_tail_limit(far, most), np.log(n * d))  # beyond: 0.1 of n d exponentials
     worst = np.where(alone > joint, away.argmax(axis=1), np.abs(unexpected).argmax(axis=1))
     both = np.maximum(alone, joint)
-    rows = np.argsort(-both, kind="stable")[: min((both > 1).sum(), most)]
-    return rows, varied[worst[rows]]
+    rows = np.argsort(-both, kind="stable")[: (both > 1).sum()]
+    return rows, varied[worst], both
 
 
 def _tail_limit(x: np.ndarray, most: int) -> float:

@@ -37,7 +37,7 @@ def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
 
 
 def sides(difference: GroupDifference) -> tuple[str, str]:
-    """Return the mean or share in the group and in the rest as text."""
+    """Return the typical value or share in the group and in the rest as text."""
     text = percent if difference.is_share else number
     return text(difference.group), text(difference.rest)
 

@@ -68,19 +68,14 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
     if damage:
         st.warning(markdown(damage))
     if rare := components.rarely_used(shown.fitted):
-        st.warning(
-            f"Under 1% of rows use {'component' if len(rare) == 1 else 'components'} "
-            f"{', '.join(map(str, rare))}. Lower K, or try another start."
-        )
+        numbers = f"component{'s' * (len(rare) > 1)} {', '.join(map(str, rare))}"
+        st.warning(f"Under 1% of rows use {numbers}. Lower K, or try another start.")
     shares, whole = kit.shares(dataset, shown)
     total = len(shares)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown(
-            f"**{counted(total, 'component')} explain{'s' if total == 1 else ''} "
-            f"{percent(whole, 1)} of the variance.** Click a name to change it, or an "
-            "end to select its rows.",
-            width="content",
-        )
+        said = f"{counted(total, 'component')} explain{'s' * (total == 1)} {percent(whole, 1)}"
+        how = "Click a name to change it, or an end to select its rows."
+        st.markdown(f"**{said} of the variance.** {how}", width="content")
         with st.popover("Save", icon=":material/download:", key="save-components"):
             component_buttons(dataset, shown)
     first = first_of_page(total, PAGE, f"components-{shown.config.id}")
@@ -230,13 +225,11 @@ def _rows_of_fit(dataset: Dataset, shown: Shown, rows: np.ndarray) -> tuple[Any,
 
 def _sets(dataset: Dataset, shown: Shown) -> Sets:
     key = f"feature_sets-{dataset.digest[:12]}"
-    file = st.file_uploader(
-        "Regions of an atlas, NIfTI" if dataset.is_recording else "Sets of features, GMT or CSV",
-        type=["nii", "gz"] if dataset.is_recording else ["gmt", "csv", "nii", "gz"],
-        key=f"{key}-file",
-        help="GMT, a CSV file with a feature and its set in each line, or a NIfTI atlas on the "
-        "grid of the data.",
-    )
+    what, kinds = "Sets of features, GMT or CSV", ["gmt", "csv", "nii", "gz"]
+    if dataset.is_recording:
+        what, kinds = "Regions of an atlas, NIfTI", kinds[2:]
+    about = "GMT, a CSV file with a feature and its set in each line, or a NIfTI atlas on the grid."
+    file = st.file_uploader(what, type=kinds, key=f"{key}-file", help=about)
     if file is not None:
         try:
             read = partial(read_sets_apart, file.name, file, arrivals.scratch(), dataset.provenance)

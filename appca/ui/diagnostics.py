@@ -201,11 +201,11 @@ ANSWERS = {
 SHORT = {"L is too small": "L could be higher"}
 
 
-def _of_scales(config: RunConfig) -> list[Check]:
-    is_plain = config.model == "aPPCA" and config.fits_around_gaps
+def _of_scales(dataset: Dataset, config: RunConfig) -> list[Check]:
+    is_plain = config.model == "aPPCA" and config.fits_around_gaps and dataset.missing is None
     measured = models_of(config).measured(home()) if is_plain else {}
     lines = compare.better(measured, config.parameters.get("latent_variance"))
-    if not any(line.key == compare.ROW_SCALES for line in lines):
+    if not lines or lines[0].key != compare.ROW_SCALES:
         return []
     why = "A scale per row describes held-out rows clearly better: use row scales, and fit again."
     return [Check("doubtful", "Rows differ in scale", why)]
@@ -228,7 +228,7 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
         return kit.ending(shown)
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
     every = [*used, *diagnostics.of_rows(fitted, 0)]
-    every += [*diagnostics.of_halves(*_halves(dataset, shown)), *_of_scales(shown.config)]
+    every += [*diagnostics.of_halves(*_halves(dataset, shown)), *_of_scales(dataset, shown.config)]
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
     return {"good": "Fits well", "unknown": kit.ending(shown)}.get(level, SHORT.get(said, said))
@@ -257,7 +257,7 @@ def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Che
     else:
         why = "This check does not support the model: compare the fit with another start."
         checks.append(Check("doubtful", "Not checked on halves", why))
-    checks += _of_scales(shown.config)
+    checks += _of_scales(dataset, shown.config)
     repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
     checks += diagnostics.of_rows(fitted, len(repeated))
     return diagnostics.worst(checks), checks

@@ -28,16 +28,9 @@ def save_button(
     label: str, make: Callable[[], bytes | str], file_name: str, *, key: str, primary: bool = False
 ) -> None:
     """Draw a button that calls `make` outside the page's run, and saves its file."""
-    st.download_button(
-        label,
-        data=make,
-        file_name=file_name,
-        mime=guess_type(file_name)[0] or "application/octet-stream",
-        key=f"download-{key}",
-        on_click="ignore",
-        icon=":material/download:",
-        type="primary" if primary else "secondary",
-    )
+    look: Any = {"type": "primary" if primary else "secondary", "icon": ":material/download:"}
+    look |= {"mime": guess_type(file_name)[0] or "application/octet-stream", "on_click": "ignore"}
+    st.download_button(label, data=make, file_name=file_name, key=f"download-{key}", **look)
 
 
 @contextmanager

@@ -154,7 +154,7 @@ def _judged(dataset: Dataset, shown: fits.Shown) -> str:
     level, checks = diagnostics.verdict(dataset, shown)
     results = [[check.label, MARKS[check.level], check.why] for check in checks]
     why = table(["Check", "Result", "Reason"], results)
-    said, odd = unusual(dataset, shown)
+    said, odd, _ = unusual(dataset, shown)
     lines = list[list[object]]()
     for row in said.order[~said.fits[said.order]].tolist():
         ways = zip(("far out within", "far from"), ("T²", "Q"), said.ratios[row], strict=True)

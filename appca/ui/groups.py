@@ -95,15 +95,14 @@ def _offered(dataset: Dataset, shown: Shown, typed: bool) -> dict[str, tuple[str
         f"type {c}": (f"“{name}”", np.flatnonzero(codes == c))
         for c, name in enumerate(names if len(names) > 1 else ())
     }
-    choices |= {
-        f"panel {subspace.components}": (f"subspace {title(subspace.components)}", subspace.rows)
-        for subspace in ranked(shown.fitted.active)[:PANELS]
-    }
     for classes in kit.every(dataset):
         for c, name in enumerate(classes.names):
             label = f"{shortened(classes.title, 20)} {shortened(name, 24)}"
             choices[f"{classes.title} = {name}"] = (label, np.flatnonzero(classes.codes == c))
-    return choices
+    return choices | {
+        f"panel {subspace.components}": (f"subspace {title(subspace.components)}", subspace.rows)
+        for subspace in ranked(shown.fitted.active)[:PANELS]
+    }
 
 
 def _group_means(dataset: Dataset, sides: list[np.ndarray], key: str) -> None:
@@ -273,7 +272,7 @@ LASSO, ODD = ":material/lasso_select:", "far in a feature or against the correla
 
 def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     """Draw the rows as a table; rows above a limit come first."""
-    said, odd = rows.unusual(dataset, shown)
+    said, odd, columns = rows.unusual(dataset, shown)
     n, beyond = dataset.n_rows, said.order[~said.fits[said.order]]
     t2, q = (said.ratios > 1).sum(axis=0)
     misfits = float((said.distances.over(said.of_model) > 1).any(axis=1).mean())
@@ -292,7 +291,7 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     hides = " Ranks, as in this fit, hide extreme values."
     st.caption(WHAT_TO_DO + hides * (shown.config.preprocessing.get("prepare") == "ranks"))
     if misfits > MANY_MISFITS and shown.fitted.row_scales is None:
-        tails = f"heavier tails than the model's: {percent(misfits)} of rows pass its 98% limit."
+        tails = f"heavier tails than the model's: {percent(misfits)} of rows exceed its 98% limit."
         st.caption(f"The noise has {tails}")
     again = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
     told = [("Repeated rows", again, dataset.ids[again].tolist())]
@@ -300,9 +299,9 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     told.append((capital(ODD), np.array([*odd], int), texts))
     if labels := kit.every(dataset):
         label, names, codes = labels[0]
-        found = kept(f"strays-{shown.key}-{label}", lambda: strays(dataset, shown.fitted, codes))
-        texts = [f"{dataset.ids[row]} ({names[code]})" for row, code in found.items()]
-        told.append((f"Among rows of another {label}", np.array([*found], int), texts))
+        among = kept(f"strays-{shown.key}-{label}", lambda: strays(dataset, shown.fitted, codes))
+        texts = [f"{dataset.ids[row]} ({names[code]})" for row, code in among.items()]
+        told.append((f"Among rows of another {label}", np.array([*among], int), texts))
     for what, places, texts in told:
         if texts:
             key, said_of = what.split()[0].lower(), f"{what} ({len(places):,}): {listed(texts)}"
@@ -311,5 +310,5 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
                 press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
                 gone = counted(len(places), "row")
                 controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
-    row = rows.draw(dataset, shown.fitted, said, said.order, shown.key)
+    row = rows.draw(dataset, shown.fitted, said, said.order, shown.key, columns)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)

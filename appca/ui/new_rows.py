@@ -12,6 +12,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.analysis.association import SIGNIFICANT
 from appca.analysis.fitted import DescribedRows, FittedRun
+from appca.analysis.groups import MOST_RANKED, NEAREST, votes
 from appca.analysis.new_rows import NewRowsVerdict, drifted, new_rows_table, verdict
 from appca.analysis.rows import distances
 from appca.analysis.rule import called, component_of, dataset_table
@@ -49,12 +50,10 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
         if st.toggle(label, key=f"new-data-gone-{dataset.digest[:8]}"):
             whole = replace(services.dataset(gone["of"]), least_rows=1)
             return whole.take(~np.isin(whole.ids, dataset.ids))
-    files = st.file_uploader(
-        "A file with new rows, or several images",
-        accept_multiple_files=True,
-        key=f"new-data-{st.session_state.setdefault(state.KEYS.upload, 0)}",
-        help="The columns of the data, in any order, among others; or images of the same size.",
-    )
+    about = "The columns of the data, in any order, among others; or images of the same size."
+    key = f"new-data-{st.session_state.setdefault(state.KEYS.upload, 0)}"
+    look: Any = {"accept_multiple_files": True, "key": key, "help": about}
+    files = st.file_uploader("A file with new rows, or several images", **look)
     if not files:
         warm()
         return None
@@ -289,10 +288,20 @@ def page(dataset: Dataset) -> None:
     rows = _draw_new_rows(dataset, shown, seen, verdicts)
     _draw_drift(dataset, shown, seen.dataset, seen.fitted, seen.key)
     order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
-    draw(seen.dataset, seen.fitted, verdicts, order, seen.key)
+    draw(seen.dataset, seen.fitted, verdicts, order, seen.key, _alike(dataset, shown, seen))
     made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts)
     table_buttons(made, shown, "new-rows", primary=True)
     st.caption("One line per new row, as on Export, with T², Q, limits and whether the row fits.")
+
+
+def _alike(dataset: Dataset, shown: Shown, seen: DescribedData) -> dict[str, np.ndarray]:
+    """Return the class of most of the nearest rows of the data, by label."""
+    said, is_small = dict[str, np.ndarray](), NEAREST < dataset.n_rows <= MOST_RANKED
+    for label, names, codes in kit.every(dataset) if is_small else ():
+        near = votes(dataset, shown.fitted, codes, seen.dataset.X)
+        of = zip(near.argmax(axis=1), near.max(axis=1), strict=True)
+        said[f"nearest {label}"] = np.array([f"{names[c]} ({n} of {NEAREST})" for c, n in of])
+    return said
 
 
 def _described(shown: Shown, new: Dataset) -> DescribedData | None:

@@ -150,7 +150,7 @@ def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None
 
 
 NEAREST = 6
-FEATURES = 8
+FEATURES = 12
 OTHERS = 3
 DOUBTFUL, CERTAIN = 0.5, 0.9
 
@@ -284,7 +284,7 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
         return
     st.caption(heading)
     pictured = dataset.image_shape is not None
-    names, codes = (pictured and dataset.class_column) or ((), np.full(dataset.n_rows, -1))
+    names, codes = dataset.class_column or ((), np.full(dataset.n_rows, -1))
     with st.container(key=f"near_{where}", horizontal=True, gap=None if pictured else "small"):
         for row in near.tolist():
             key = f"near-{where}-{row}"
@@ -292,18 +292,25 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
                 if pictured:
                     st.html(_picture(dataset, row, 40))
                 of = str(dataset.ids[row])
-                name = markdown(shortened(names[codes[row]] if codes[row] >= 0 else of))
+                label = names[codes[row]] if codes[row] >= 0 else ""
+                said = (label or of) if pictured else f"{of} ({label})" if label else of
+                name = markdown(shortened(said))
                 look: Any = {"type": "tertiary", "help": f"Look at {markdown(of)}"}
                 press(name, f"look-{where}-{row}", _show, dataset, row, **look)
 
 
-Images = dict[str, list[str]]  # by column: the sources of <img>
+Columns = dict[str, Any]  # by name: a value of each row
 MOST_LISTED = 100
 HEIGHT = 400
 
 
 def draw(
-    dataset: Dataset, fitted: FittedRun, verdict: NewRowsVerdict, order: np.ndarray, key: str
+    dataset: Dataset,
+    fitted: FittedRun,
+    verdict: NewRowsVerdict,
+    order: np.ndarray,
+    key: str,
+    more: Columns,
 ) -> int:
     """Draw the rows `order` as a table, and the ticked or first row as a sum; return that row."""
     top = order[:MOST_LISTED]
@@ -312,7 +319,7 @@ def draw(
     look: Any = {"hide_index": True, "width": "stretch", "height": HEIGHT, "column_config": shown}
     look |= {"selection_mode": "single-row", "on_select": "rerun", "key": f"row-table-{key}"}
     look["row_height"] = 44 if images else None
-    lines = table_of(dataset, fitted, verdict, top, images)
+    lines = table_of(dataset, fitted, verdict, top, images | {n: x[top] for n, x in more.items()})
     ticked = st.dataframe(lines, **look)["selection"]["rows"]
     if len(top) < len(order):
         st.caption(f"The {len(top)} that fit least of {len(order):,}.")
@@ -322,31 +329,36 @@ def draw(
     return row
 
 
-def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[int, str]]:
-    """Return how the rows fit, unusual ones first, and the feature of rows far in a feature."""
+def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[int, str], Columns]:
+    """Return how the rows fit, unusual ones first; rows far in a feature; columns of a table."""
     fitted, before = shown.fitted, shown.fitted.preprocessing.transform
     said = kept(f"unusual-{shown.key}", lambda: standing_out(described.distances(fitted)))
     if dataset.image_shape is not None:
-        return said, {}
-    odd, features = kept(f"odd-{shown.key}", lambda: odd_in_features(dataset.X, before))
+        return said, {}, {}
+    odd, worst, ratios = kept(f"odd-{shown.key}", lambda: odd_in_features(dataset.X, before))
+    if not len(worst):
+        return said, {}, {}
     usual = said.fits & ~np.isin(np.arange(dataset.n_rows), odd)
-    order = said.order[np.argsort(usual[said.order], kind="stable")]
-    names = [dataset.column_names[j] for j in features]
-    return said._replace(fits=usual, order=order), dict(zip(odd.tolist(), names, strict=True))
+    order = np.lexsort((-np.maximum(said.ratios.max(axis=1), ratios), usual))
+    names, said = np.array(dataset.column_names)[worst], said._replace(fits=usual, order=order)
+    columns = {"farthest in": names, "value / limit": ratios.round(2)}
+    return said, dict(zip(odd.tolist(), names[odd].tolist(), strict=True)), columns
 
 
 def table_of(
-    dataset: Dataset, fitted: FittedRun, verdict: NewRowsVerdict, rows: np.ndarray, images: Images
+    dataset: Dataset, fitted: FittedRun, verdict: NewRowsVerdict, rows: np.ndarray, more: Columns
 ) -> "pd.DataFrame":
-    """Return facts about rows as a table; `images` are additional columns."""
+    """Return facts about rows as a table; `more` are additional columns."""
     import pandas as pd
 
-    columns: dict[str, object] = {"id": dataset.ids[rows]} | images
-    columns["fits"] = np.where(verdict.fits[rows], "yes", "no")
-    away = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
-    from_fit = away - fitted.scores[rows] @ fitted.components
-    away = np.abs(np.where(np.diff(verdict.ratios[rows]) > 0, from_fit, away))  # Q above T²
-    if dataset.image_shape is None and away.shape[1] == dataset.n_features:
+    columns: Columns = {"id": dataset.ids[rows], "fits": np.where(verdict.fits[rows], "yes", "no")}
+    columns |= more
+    away = np.abs(fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean)
+    if (
+        "farthest in" not in more
+        and dataset.image_shape is None
+        and away.shape[1] == dataset.n_features
+    ):
         columns["farthest in"] = np.array(dataset.column_names)[away.argmax(axis=1)]
     for name, values in list(dataset.labels.items())[:MOST_LABELS]:
         columns[name if name not in columns else f"{name} (label)"] = values[rows]
@@ -361,7 +373,7 @@ def table_of(
 
 
 @by_key(16)
-def _images(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> Images:
+def _images(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> Columns:
     if dataset.image_shape is None:
         return {}
     W, scores = (of.astype(np.float64) for of in (fitted.components, fitted.scores[rows]))

@@ -29,14 +29,9 @@ def write_scene(folder: Path, L: int, K: int) -> None:
         active[row, random.permutation(K)[:L]] = True
     scores = np.where(active, random.normal(1, 3, (N, K)), 0).astype(np.float32)
     classes = scores.argmax(1) % 4
-    run = fitted_run(
-        active,
-        scores=scores,
-        n_active=L,
-        membership=random.random(N).astype(np.float32),
-        components=random.normal(size=(K, 144)),
-        names=("",) * K,
-    )
+    given = {"scores": scores, "membership": random.random(N).astype(np.float32)}
+    given |= {"components": random.normal(size=(K, 144)), "n_active": L, "names": ("",) * K}
+    run = fitted_run(active, **given)
     images = np.zeros((N, 12, 12), np.uint8)
     images[np.arange(N), classes * 3] = 255
     ids = np.array([f"bar {row}" for row in range(N)])

@@ -118,17 +118,9 @@ def processes(uid, word=""):
 
 def tried_by(account, *command):
     """Do something as an account; return how it ended and what it said."""
-    return subprocess.run(
-        command,
-        user=account.pw_uid,
-        group=account.pw_gid,
-        extra_groups=[],
-        cwd="/",
-        env={"PATH": "/usr/bin:/bin", "HOME": account.pw_dir},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    who = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": [], "cwd": "/"}
+    who |= {"env": {"PATH": "/usr/bin:/bin", "HOME": account.pw_dir}}
+    return subprocess.run(command, **who, capture_output=True, text=True, check=False)
 
 
 def test_three_people_upload_fit_and_export_at_the_same_time(accounts, pages, hub, tmp_path):

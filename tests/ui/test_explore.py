@@ -619,7 +619,8 @@ def test_a_table_row_is_shown_feature_by_feature_and_a_sampled_run_says_how_prob
     wine = load("wine")
     app = healthy(start(PLACE, data=wine))
     assert html(app).count('scope="row"') >= 8
-    assert {button.label.replace("\\", "") for button in near(app)} <= set(wine.ids)
+    assert {button.help[8:].replace("\\", "") for button in near(app)} <= set(wine.ids)
+    assert "class" in near(app)[0].label
     assert len(near(app)) == 12
     short = {"max_components": 4, "burn_in": 5, "n_draws": 10, "n_chains": 1}
     run = stored_run(wine, "isFA", {"scale": "feature"}, **short)

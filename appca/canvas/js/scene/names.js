@@ -19,7 +19,7 @@ export function componentName(meta, index) {
 }
 
 /** @param {string} text */
-export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+export const capital = (text) => text.replace(/^[a-z](?=[a-z ])/, (a) => a.toUpperCase());
 
 /** Format an integer as "12,345". @param {number} count */
 export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
