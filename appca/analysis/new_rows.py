@@ -232,10 +232,10 @@ def _judged(of: Distances, of_model: np.ndarray, of_data: np.ndarray | None) -> 
 
 
 def new_rows_table(
-    dataset: "Dataset", projected: DescribedRows, said: NewRowsVerdict
+    dataset: "Dataset", projected: DescribedRows, said: NewRowsVerdict, **more: np.ndarray
 ) -> "pd.DataFrame":
-    """Return `projection_table` of new rows with T2 and Q, their limits, and whether they fit."""
-    more = {"t2": said.distances.t2, "q": said.distances.q}
+    """Return `projection_table` of new rows, T2 and Q with limits, if they fit, and `more`."""
+    more = {"t2": said.distances.t2, "q": said.distances.q} | more
     for name, limits in (("model", said.of_model), ("run", said.of_data)):
         if limits is not None:
             more |= {f"t2_limit_{name}": limits[:, 0], f"q_limit_{name}": limits[:, 1]}

@@ -288,8 +288,9 @@ def page(dataset: Dataset) -> None:
     rows = _draw_new_rows(dataset, shown, seen, verdicts)
     _draw_drift(dataset, shown, seen.dataset, seen.fitted, seen.key)
     order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
-    draw(seen.dataset, seen.fitted, verdicts, order, seen.key, _alike(dataset, shown, seen))
-    made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts)
+    alike = _alike(dataset, shown, seen)
+    draw(seen.dataset, seen.fitted, verdicts, order, seen.key, alike)
+    made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts, **alike)
     table_buttons(made, shown, "new-rows", primary=True)
     st.caption("One line per new row, as on Export, with T², Q, limits and whether the row fits.")
 
