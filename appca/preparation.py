@@ -117,12 +117,14 @@ class Preparation(NamedTuple):
 
 
 PREPARATIONS = {
-    "log1p": Preparation("log(1 + x)", lambda x, _: np.log1p(x), lambda y, _: np.expm1(y)),
+    "log1p": Preparation(
+        "log(1 + x)", lambda x, _: np.log1p(x), lambda y, _: np.expm1(np.maximum(y, 0))
+    ),
     "asinh": Preparation("asinh(x)", lambda x, _: np.arcsinh(x), lambda y, _: np.sinh(y)),
     "counts": Preparation(
         "log(1 + x) of counts per row",
         lambda x, total: np.log1p(x * (total / _or_one(x.sum(axis=1, keepdims=True)))),
-        lambda y, _: np.expm1(y),
+        lambda y, _: np.expm1(np.maximum(y, 0)),
         _medians(lambda x: x.sum(axis=1)),
     ),
     "clr": Preparation("centred log-ratio", _clr, _shares, _half_of_least),
