@@ -350,7 +350,7 @@ def told(dataset: Any) -> str:
 
 
 def gaps_of_label(dataset: Any) -> dict[str, str]:
-    """Map features that are missing in some classes of a label, and only there, to the reason."""
+    """Map features that are missing in some classes of a label, but not in others, to why."""
     names, best, top, gaps = dataset.column_names, dict[str, str](), (0, 0), dataset.missing
     places = np.arange(0) if gaps is None else gaps.any(axis=0).nonzero()[0]
     for label in list(dataset.labels)[: MOST_LABELS * bool(len(places))]:
@@ -361,7 +361,7 @@ def gaps_of_label(dataset: Any) -> dict[str, str]:
         members = np.eye(len(n), dtype=np.float32)[codes]
         shares = members.T @ gaps[:, places].astype(np.float32) / n[:, None]
         empty = shares.T >= NEARLY
-        follow = (empty | (shares.T <= 1 - NEARLY)).all(axis=1)
+        follow = (shares.T <= 1 - NEARLY).any(axis=1)
         follow &= np.minimum(empty @ n, ~empty @ n) >= FEWEST
         for kind, count in Counter(map(tuple, empty[follow].tolist())).most_common(1):
             where = [shortened(classes[i]) for i in np.flatnonzero(kind)]
