@@ -49,15 +49,9 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
     if drawn is not None and int(np.prod(shape)) != values.shape[1]:
         shape = None  # so the components are not images
     columns = named_columns(labels, LABEL).items()
-    dataset = Dataset(
-        name="X",
-        X=values,
-        ids=ids,
-        labels={name: _label(name, column) for name, column in columns},
-        image_shape=None if shape is None else tuple(shape),
-        feature_names=names,
-        missing=missing,
-    )
+    classes = {name: _label(name, column) for name, column in columns}
+    drawing: Any = {"image_shape": None if shape is None else tuple(shape), "feature_names": names}
+    dataset = Dataset("X", values, ids, classes, missing=missing, **drawing)
     if drawn is None:
         return GivenRows(dataset, None)
     flat = drawn.reshape(len(drawn), -1)

@@ -232,16 +232,9 @@ def _read(folder: Path) -> Run:
         msg = "config.json does not describe a run"
     if msg:
         raise ValueError(msg)
-    return Run(
-        id=folder.name,
-        config=config,
-        info=RunInfo.from_dict(meta["info"]),
-        name=_marked(meta["name"], config) or title(config),
-        custom_name=meta["name"],
-        created=float(meta["created"]),
-        origin=meta["origin"],
-        path=folder,
-    )
+    names = {"name": _marked(meta["name"], config) or title(config), "custom_name": meta["name"]}
+    made: Any = {"created": float(meta["created"]), "origin": meta["origin"], "path": folder}
+    return Run(folder.name, config, RunInfo.from_dict(meta["info"]), **names, **made)
 
 
 def changeable(run: Run, folder: Path) -> Run:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Container, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import streamlit as st
@@ -186,15 +186,10 @@ class Guard:
 
     def _cookie_for(self, scope: Scope) -> str:
         made = Response()
-        made.set_cookie(
-            _name(scope),
-            self._cookie,
-            max_age=DAYS * 86400,
-            path=base() or "/",
-            secure="https" in (scope.get("scheme"), Headers(scope=scope).get("x-forwarded-proto")),
-            httponly=True,
-            samesite="lax",
-        )
+        schemes = scope.get("scheme"), Headers(scope=scope).get("x-forwarded-proto")
+        look: Any = {"max_age": DAYS * 86400, "path": base() or "/", "httponly": True}
+        look |= {"secure": "https" in schemes, "samesite": "lax"}
+        made.set_cookie(_name(scope), self._cookie, **look)
         return made.headers["set-cookie"]
 
 
