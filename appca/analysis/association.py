@@ -325,7 +325,7 @@ def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[i
     telling = tests[tests["q"] < SIGNIFICANT]
     gaps = telling[telling["column"] == GAPS].groupby("component")["effect"].max()
     telling = telling[(telling["technical"] == "") & (telling["effect"] >= LEAST)]
-    for test in telling.to_dict("records"):
+    for test in telling.sort_values("effect", ascending=False, kind="stable").to_dict("records"):
         name, direction, k = test["column"], test["direction"], test["component"]
         ends = [*test["high"][:1], *(test["low"][:1] if test["part"] == SCORE else ())]
         missing = test["effect"] <= gaps.get(k, -1.0)

@@ -56,7 +56,7 @@ def table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
 def associations(tests: "pd.DataFrame | None", components: Sequence[str], most: int = 40) -> str:
     """Return the first significant tests of `appca.association` as a heading and a table."""
     if tests is None:
-        return ""
+        return paragraph("Associations with columns are not computed: open Components, Meaning.")
     significant = tests[tests["q"] < SIGNIFICANT]
     text = f"{len(significant):,} of {len(tests):,} tests have q below 5%; up to {most} are listed."
     first = ordered(significant, significant["column"]).head(most)  # technical columns are last

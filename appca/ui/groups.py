@@ -252,7 +252,8 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     lines = []
     for row in group.rows[:LINES].tolist():
         texts = [dataset.ids[row], *(dataset.labels[name][row] for name in labels)]
-        numbers = [number(float(dataset.X[row, j]), 4) for j in features]
+        gap = [False] * dataset.n_features if dataset.missing is None else dataset.missing[row]
+        numbers = ["missing" if gap[j] else number(float(dataset.X[row, j]), 4) for j in features]
         lines.append([shortened(text, LETTERS) for text in texts] + numbers)
     return table((shortened(head, LETTERS) for head in heads), lines)
 
@@ -310,5 +311,6 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
                 press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
                 gone = counted(len(places), "row")
                 controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
-    row = rows.draw(dataset, shown.fitted, said, said.order, shown.key, columns)
+    near = kept(f"nearest-{shown.key}", lambda: rows.nearest_classes(dataset, shown.fitted))
+    row = rows.draw(dataset, shown.fitted, said, said.order, shown.key, columns | near)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)

@@ -12,7 +12,6 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.analysis.association import SIGNIFICANT
 from appca.analysis.fitted import DescribedRows, FittedRun
-from appca.analysis.groups import MOST_RANKED, NEAREST, votes
 from appca.analysis.new_rows import NewRowsVerdict, drifted, new_rows_table, verdict
 from appca.analysis.rows import distances
 from appca.analysis.rule import called, component_of, dataset_table
@@ -31,7 +30,7 @@ from appca.storage.identity import digest_of
 from appca.ui import arrivals, canvas, fits, kit, services, state
 from appca.ui.downloads import table_buttons
 from appca.ui.fits import LIVE_SECONDS, Shown
-from appca.ui.rows import draw
+from appca.ui.rows import draw, nearest_classes
 from appca.ui.services import by_key
 from appca.words import InputError, counted, shortened
 
@@ -288,21 +287,11 @@ def page(dataset: Dataset) -> None:
     rows = _draw_new_rows(dataset, shown, seen, verdicts)
     _draw_drift(dataset, shown, seen.dataset, seen.fitted, seen.key)
     order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
-    alike = _alike(dataset, shown, seen)
+    alike = nearest_classes(dataset, shown.fitted, seen.dataset.X)
     draw(seen.dataset, seen.fitted, verdicts, order, seen.key, alike)
     made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts, **alike)
     table_buttons(made, shown, "new-rows", primary=True)
     st.caption("One line per new row, as on Export, with T², Q, limits and whether the row fits.")
-
-
-def _alike(dataset: Dataset, shown: Shown, seen: DescribedData) -> dict[str, np.ndarray]:
-    """Return the class of most of the nearest rows of the data, by label."""
-    said, is_small = dict[str, np.ndarray](), NEAREST < dataset.n_rows <= MOST_RANKED
-    for label, names, codes in kit.every(dataset) if is_small else ():
-        near = votes(dataset, shown.fitted, codes, seen.dataset.X)
-        of = zip(near.argmax(axis=1), near.max(axis=1), strict=True)
-        said[f"nearest {label}"] = np.array([f"{names[c]} ({n} of {NEAREST})" for c, n in of])
-    return said
 
 
 def _described(shown: Shown, new: Dataset) -> DescribedData | None:

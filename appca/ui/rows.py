@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
+from appca.analysis import groups
 from appca.analysis import rows as described
 from appca.analysis.components import name_of, own_name, title
 from appca.analysis.fitted import FittedRun
@@ -17,7 +18,7 @@ from appca.plots.components import component_image, data_uri, montage, pixels_of
 from appca.plots.groups import image_row
 from appca.plots.style import class_colour
 from appca.ui import controls, fits, state
-from appca.ui.kit import apart, markdown, press, table, tag, words
+from appca.ui.kit import apart, every, markdown, press, table, tag, words
 from appca.ui.services import by_key, kept, kept_of_row
 from appca.ui.state import KEYS, guarded
 from appca.words import counted, fixed, minus, number, percent, shortened
@@ -343,6 +344,19 @@ def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[i
     names, said = np.array(dataset.column_names)[worst], said._replace(fits=usual, order=order)
     columns = {"farthest in": names, "value / limit": ratios.round(2)}
     return said, dict(zip(odd.tolist(), names[odd].tolist(), strict=True)), columns
+
+
+def nearest_classes(
+    dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Return the class of most of the nearest rows of rows X, or of the data, by label."""
+    said, is_small = dict[str, np.ndarray](), groups.NEAREST < dataset.n_rows <= groups.MOST_RANKED
+    for label, names, codes in every(dataset)[:MOST_LABELS] if is_small else ():
+        near = groups.votes(dataset, fitted, codes, X)
+        of = zip(near.argmax(axis=1), near.max(axis=1), strict=True)
+        texts = [f"{names[c]} ({n} of {groups.NEAREST})" for c, n in of]
+        said[f"nearest {label}"] = np.array(texts)
+    return said
 
 
 def table_of(
