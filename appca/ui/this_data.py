@@ -130,11 +130,11 @@ def _chip_row(opened: Opened, reading: Reading) -> None:
 
 def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[], None]] | None:
     for column, values in reading.report.get("far", {}).items():
-        value, n = values[0]
-        gap = f"{value:g}"
+        gap, n = f"{values[0][0]:g}", values[0][1]
         gaps = [*opened.draft.get("na_values", ()), gap]
         text = f"{shortened(column, 24)} contains {minus(gap)} in {counted(n, 'cell')}."
-        return text, f"{minus(gap)} means missing", partial(opened.change, "na_values", gaps)
+        label = f"{minus(gap)} means missing everywhere"
+        return text, label, partial(opened.change, "na_values", gaps)
     if names := list(reading.report.get("likely_labels", {})):
         label = f"Use as label{'s' * (len(names) > 1)}"
         return listed(names), label, partial(_set_roles, opened, names, "label")
