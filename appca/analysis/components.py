@@ -249,12 +249,18 @@ def explained_shares(fitted: FittedRun, dataset: Dataset) -> tuple[np.ndarray, f
     A row is y = m + W s + r. Its squared distance from the mean row is that of W (s - s_mean) + r
     - r_mean. Fixing s_k at its mean raises |r|^2 by 2 (s_k - s_mean_k) w_k'r + (s_k - s_mean_k)^2
     |w_k|^2. r is computed for up to 2,000 rows. Shares of orthonormal components sum to the total.
+    Missing cells do not count.
     """
     s, W = fitted.scores.astype(np.float64), fitted.components.astype(np.float64)
     moved, gram, lengths = s - s.mean(axis=0), W @ W.T, np.square(W).sum(axis=1)
     at = np.arange(len(s))[:: -(-len(s) // MOST_SAMPLED)]
     X = dataset.with_gaps(at) if fitted.preprocessing.takes_gaps else dataset.X[at]
-    r = np.nan_to_num(fitted.preprocessing.transform(X) - fitted.mean - s[at] @ W)
+    Y = fitted.preprocessing.transform(X) - fitted.mean
+    r = np.nan_to_num(Y - s[at] @ W)
+    if np.isnan(Y).any():
+        total = max(float(np.square(np.nan_to_num(Y - np.nanmean(Y, axis=0))).sum()), 1e-300)
+        lost = np.square(moved[at]) * (~np.isnan(Y) @ np.square(W).T) + 2 * moved[at] * (r @ W.T)
+        return lost.sum(axis=0) / total, 1 - float(np.square(r).sum()) / total
     cross = 2 * len(s) * (moved[at] * (r @ W.T)).mean(axis=0)
     off = len(s) * float(np.square(r.mean(axis=0)).sum())
     squares = moved.T @ moved

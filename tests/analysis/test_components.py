@@ -229,9 +229,9 @@ def test_shares_are_what_components_take_off_the_variance_of_rows(seed, orthonor
             scores[row, used] = np.linalg.solve(precision, right)
         mean = mean if scaled else (Y - scores @ W.T).mean(axis=0)
 
-    def squared_error(kept):
+    def squared_error(kept, gaps=0.0):
         about_mean = np.where(kept, scores, scores.mean(axis=0))
-        return np.square(Y - mean - about_mean @ W.T).sum()
+        return np.nansum(np.square(Y + gaps - mean - about_mean @ W.T))
 
     given = {"scores": scores, "error": np.square(Y - mean - scores @ W.T).mean(axis=1)}
     given |= {"mean": mean, "noise_variance": noise, "latent_variance": latent}
@@ -243,6 +243,12 @@ def test_shares_are_what_components_take_off_the_variance_of_rows(seed, orthonor
     np.testing.assert_allclose(shares, expected, atol=1e-6)
     assert whole == pytest.approx(1 - left / total, abs=1e-6)
     assert scaled or (abs(whole - shares.sum()) < 1e-9) == orthonormal
+    gaps = np.where(rng.random(Y.shape) < 0.2, np.nan, 0.0)
+    total = np.nansum(np.square(Y + gaps - np.nanmean(Y + gaps, axis=0)))
+    left = squared_error([1, 1, 1], gaps)
+    expected = [(squared_error(k != np.arange(3), gaps) - left) / total for k in range(3)]
+    found = explained_shares(fitted, Dataset("", Y, np.arange(40), missing=np.isnan(gaps)))[0]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 RNG = np.random.default_rng(0)
