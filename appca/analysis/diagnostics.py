@@ -283,8 +283,9 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
     if not recovered.all():
         level = "doubtful" if cosines.min() >= ROUGHLY or 2 * kept > K else "bad"
         numbers = ", ".join(map(str, np.flatnonzero(recovered) + 1))
-        which = f"component{'s' * (kept > 1)} {numbers}" if numbered and kept else f"{kept}"
-        why = f"Halves recover only {which} of {K} (lowest |cos| {lowest:.2f}): ignore the rest."
+        which = f"only component{'s' * (kept > 1)} {numbers}" if numbered else f"only {kept}"
+        which, remedy = (which, "ignore the rest") if kept else ("none", "lower K, or use PCA")
+        why = f"Halves recover {which} of {K} (lowest |cos| {lowest:.2f}): {remedy}."
     checks.append(Check(level, f"{kept} of {counted(K, 'component')} recovered", why))
     if more > CLEAR * its_error and added > MUCH:
         by = f"{fixed(more)} ± {fixed(its_error)} nats per row, {percent(added)} of the whole gain"
