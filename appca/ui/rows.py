@@ -294,10 +294,9 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
                     st.html(_picture(dataset, row, 40))
                 of = str(dataset.ids[row])
                 label = names[codes[row]] if codes[row] >= 0 else ""
-                said = (label or of) if pictured else f"{of} ({label})" if label else of
-                name = markdown(shortened(said))
+                said = f"{of} ({label})" if label and not pictured else label or of
                 look: Any = {"type": "tertiary", "help": f"Look at {markdown(of)}"}
-                press(name, f"look-{where}-{row}", _show, dataset, row, **look)
+                press(markdown(shortened(said)), f"look-{where}-{row}", _show, dataset, row, **look)
 
 
 Columns = dict[str, Any]  # by name: a value of each row
@@ -373,7 +372,8 @@ def table_of(
         and dataset.image_shape is None
         and away.shape[1] == dataset.n_features
     ):
-        columns["farthest in"] = np.array(dataset.column_names)[away.argmax(axis=1)]
+        seen = 1.0 if dataset.missing is None else ~dataset.missing[rows]
+        columns["farthest in"] = np.array(dataset.column_names)[(away * seen).argmax(axis=1)]
     for name, values in list(dataset.labels.items())[:MOST_LABELS]:
         columns[name if name not in columns else f"{name} (label)"] = values[rows]
     columns["T² / limit"], columns["Q / limit"] = verdict.ratios[rows].round(2).T

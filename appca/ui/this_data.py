@@ -92,7 +92,7 @@ def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
         words += f", {np.sum(codes == len(names) - 1):,} missing" * gap
         cells = cells or [names[code] for code in codes[:HEAD_ROWS]]
     elif column.role == "id":
-        words = "all differ"
+        words = "names the rows"
         cells = cells or ([] if data is None else data.ids[:HEAD_ROWS].tolist())
     bars = (counts / counts.max(initial=1)).tolist()
     return ColumnLook(words, bars, gaps, cells or [""] * HEAD_ROWS)
