@@ -361,7 +361,7 @@ def _tests(
 
 def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> str:
     sound = tests[tests["technical"] == ""]
-    labels = sound[sound["column"].isin(dataset.labels)]
+    labels = sound[sound["column"].isin(dataset.labels) & (sound["effect"] >= association.LEAST)]
     first = next(part.iloc[0] for part in (labels, sound, tests) if len(part))
     component, column = name_of(shown.fitted, first["component"] - 1), shortened(first["column"])
     what = "the score on" if first["part"] == "score" else "the use of"
