@@ -215,6 +215,7 @@ MOST_REPEATS, SAME = 10_000, 0.999  # features to check for repeats; |correlatio
 CLOSED = 0.01  # largest deviation of row sums, relative to their mean and to that if independent
 FEW_LONG, SOME = 10, 0.25  # so many long tails are enough if they are this share of the features
 NEARLY, FEWEST, MOST_LABELS, MOST_CLASSES = 0.95, 3, 8, 100  # share of empty cells; rows
+MUCH_EMPTY = 0.1  # share of rows from which gaps are worth leaving out a column
 LEAST_ROWS, MOST_ODD, SHOWN = 20, 3, 3  # rows to judge a column, and values outside its range
 _CODES = {-1, -7, -8, -9, -77, -88, -99, -999}  # usual codes of missing values
 _RANGES = {  # name by the maximum of nonnegative columns
@@ -361,7 +362,7 @@ def gaps_of_label(dataset: Any) -> dict[str, str]:
         members = np.eye(len(n), dtype=np.float32)[codes]
         shares = members.T @ gaps[:, places].astype(np.float32) / n[:, None]
         empty = shares.T >= NEARLY
-        follow = (shares.T <= 1 - NEARLY).any(axis=1)
+        follow = (shares.T <= 1 - NEARLY).any(axis=1) & (empty @ n >= MUCH_EMPTY * len(codes))
         follow &= np.minimum(empty @ n, ~empty @ n) >= FEWEST
         for kind, count in Counter(map(tuple, empty[follow].tolist())).most_common(1):
             where = [shortened(classes[i]) for i in np.flatnonzero(kind)]
