@@ -250,7 +250,7 @@ def decisive(config: GridConfig, measured: Mapping[Step, Record]) -> tuple[Cell,
 
     They do if what is suggested with them lacks more than `LITTLE` of the gain without them.
     """
-    every, rest = table(config, measured), table(config, measured, True)
+    every, rest = table(config, measured), table(config, measured, but_far=True)
     first, then = advise(every), advise(rest)
     if first is None or then is None:
         return None

@@ -302,12 +302,12 @@ def of_rows(fitted: FittedRun, repeated: int) -> list[Check]:
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: lower K, and do not count rows per panel."
         clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
-    why, few = f"Rows that repeat an earlier one: {repeated:,}.", MOST_REPEATED * len(fitted.active)
+    why = f"Rows like an earlier one in features and labels: {repeated:,}."
     checks = [clear] * (fitted.active.shape[1] > 2 and not fitted.active.all())  # of two, one is
-    if repeated <= few:
+    if repeated <= MOST_REPEATED * len(fitted.active):
         label = f"{repeated:,} repeated" if repeated else "No repeated rows"
         return [*checks, Check("good", label, why)]
-    why += " They make the fit look more certain: remove them."
+    why += " Copies make the fit look more certain: remove those that are copies."
     return [*checks, Check("doubtful", f"{repeated:,} repeated", why)]
 
 

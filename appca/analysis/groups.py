@@ -138,26 +138,31 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of one class; those of a usual row's own
 
 
-def votes(
-    dataset: Dataset, fitted: FittedRun, codes: np.ndarray, X: np.ndarray | None = None
-) -> np.ndarray:
-    """Count the classes (C,) of the nearest rows of rows X (m, D), or of each row of the data."""
+def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) -> np.ndarray:
+    """Return the nearest rows (m, NEAREST) of rows X (m, D), or of each row; none if n is large."""
     from sklearn.neighbors import NearestNeighbors
 
+    if not NEAREST < dataset.n_rows <= MOST_RANKED:
+        return np.empty((0, NEAREST), int)
     before = fitted.preprocessing.transform
     model = NearestNeighbors(n_neighbors=NEAREST).fit(before(dataset.X))
-    of = codes[model.kneighbors(None if X is None else before(X), return_distance=False)]
+    return np.asarray(model.kneighbors(None if X is None else before(X), return_distance=False))
+
+
+def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Count the classes (m, C) of the nearest rows (m, NEAREST)."""
+    of = codes[near]
     return np.stack([(of == code).sum(axis=1) for code in range(codes.max() + 1)], axis=1)
 
 
-def strays(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> dict[int, int]:
+def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
     """Map rows among rows of another class to its code, if most rows are among their own class."""
-    if not NEAREST < len(codes) <= MOST_RANKED:
+    if not len(near):
         return {}
-    near = votes(dataset, fitted, codes)
-    usual = np.array([np.median([*n[codes == code], 0]) for code, n in enumerate(near.T)])
-    most = near.argmax(axis=1)
-    is_stray = (near.max(axis=1) >= ALIKE) & (most != codes) & (usual[codes] >= TYPICAL)
+    counts = votes(codes, near)
+    usual = np.array([np.median([*n[codes == code], 0]) for code, n in enumerate(counts.T)])
+    most = counts.argmax(axis=1)
+    is_stray = (counts.max(axis=1) >= ALIKE) & (most != codes) & (usual[codes] >= TYPICAL)
     return {row: int(most[row]) for row in np.flatnonzero(is_stray & (codes >= 0)).tolist()}
 
 
@@ -178,9 +183,7 @@ class GroupDifference(NamedTuple):
 
     kind: str  # "feature", "score", "use", "class", "subspace" or "measure"
     name: str  # a class is “column = class”
-    group: (
-        float  # median or, of two values or if medians contradict the effect, mean; share of rows
-    )
+    group: float  # median; mean of two values or if medians contradict the effect; share of rows
     rest: float
     effect: float  # Cliff's delta, or difference of shares; positive if larger in the group
     d: float | None  # Cohen's d of a number; NaN if neither side varies

@@ -10,7 +10,7 @@ from appca.commands import parsing, writing
 from appca.commands.opening import opened, with_gaps
 from appca.commands.terminal import say, say_facts
 from appca.data import files as found
-from appca.data.dataset import Dataset, categories, duplicate_rows
+from appca.data.dataset import Dataset, categories
 from appca.data.preprocessing import suggest
 from appca.data.sources import SOURCES
 from appca.preparation import proposed
@@ -47,10 +47,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         return _sources()
     writing.check_place(options)
     dataset = with_gaps(options, opened)
-    repeated = len(duplicate_rows(dataset.X))
     columns = columns_of(dataset)
     say(f"{dataset.name}: {dataset.n_rows:,} rows, {dataset.n_features:,} features")
-    facts = {"Repeated rows": f"{repeated:,}", "Digest": dataset.digest[:12]}
+    facts = {"Repeated rows": f"{len(dataset.repeated_rows):,}", "Digest": dataset.digest[:12]}
     facts = {"Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}"} | facts
     say_facts(lines_of(dataset, "kept as they are") | facts | _first_fit(dataset))
     if options.columns:
@@ -64,7 +63,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         lambda: table_of(dataset),
         lambda: {"X": dataset.with_gaps(), **writing.identity(dataset)},
     )
-    more = {"repeated_rows": repeated, "columns": columns, "written": written}
+    more = {"repeated_rows": len(dataset.repeated_rows), "columns": columns, "written": written}
     return fields_of(dataset) | more
 
 

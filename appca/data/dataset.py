@@ -41,12 +41,6 @@ def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
     return near < 0.5 * any_two and not any(shape.is_likely for shape in likely_shapes(X)[:1])
 
 
-def duplicate_rows(X: np.ndarray) -> np.ndarray:
-    """Return the rows (N, D) that equal an earlier row byte by byte, by 64-bit hashes."""
-    hashed = np.array([hash(row.tobytes()) for row in np.ascontiguousarray(X)])
-    return np.delete(np.arange(len(X)), np.unique(hashed, return_index=True)[1])
-
-
 _Plain = bool | int | Finite | str | None
 _Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
 
@@ -239,6 +233,14 @@ class Dataset:
     def n_missing(self) -> int:
         """Number of missing cells."""
         return 0 if self.missing is None else int(self.missing.sum())
+
+    @cached_property
+    def repeated_rows(self) -> np.ndarray:
+        """Indices (n,) of rows with the features and labels of an earlier row, by their hashes."""
+        labels = (column.astype(str).tolist() for column in self.labels.values())
+        rows = zip(self.X, *labels, strict=True)
+        hashed = np.array([hash((row.tobytes(), *texts)) for row, *texts in rows])
+        return np.delete(np.arange(self.n_rows), np.unique(hashed, return_index=True)[1])
 
     @cached_property
     def incomplete_rows(self) -> np.ndarray:

@@ -13,7 +13,7 @@ from appca.analysis.choose import Stability
 from appca.analysis.components import ROUGHLY, AlignedDraws, identification, name_of, patterns
 from appca.analysis.diagnostics import LARGEST_R_HAT, Check, Diagnosis, diagnose, of_chains
 from appca.analysis.fitted import FittedRun
-from appca.data.dataset import Dataset, duplicate_rows
+from appca.data.dataset import Dataset
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import LEAST_SPAN, likelihood
@@ -258,8 +258,7 @@ def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Che
         why = "This check does not support the model: compare the fit with another start."
         checks.append(Check("doubtful", "Not checked on halves", why))
     checks += _of_scales(dataset, shown.config)
-    repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
-    checks += diagnostics.of_rows(fitted, len(repeated))
+    checks += diagnostics.of_rows(fitted, len(dataset.repeated_rows))
     return diagnostics.worst(checks), checks
 
 

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
+from appca.analysis import groups as analysis
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, strays, types_of
+from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, types_of
 from appca.analysis.rows import Mixture, SimilarRows, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
-from appca.data.dataset import Dataset, duplicate_rows
+from appca.data.dataset import Dataset
 from appca.plots import groups as differences
 from appca.plots.components import component_image, pixels_of
 from appca.plots.style import MISSING
@@ -294,13 +295,13 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     if misfits > MANY_MISFITS and shown.fitted.row_scales is None:
         tails = f"heavier tails than the model's: {percent(misfits)} of rows exceed its 98% limit."
         st.caption(f"The noise has {tails}")
-    again = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
-    told = [("Repeated rows", again, dataset.ids[again].tolist())]
+    told = [("Repeated rows", again := dataset.repeated_rows, dataset.ids[again].tolist())]
     texts = [f"{dataset.ids[row]} ({feature})" for row, feature in odd.items()]
     told.append((capital(ODD), np.array([*odd], int), texts))
+    near = kept(f"nearest-{shown.key}", lambda: analysis.nearest(dataset, shown.fitted))
     if labels := kit.every(dataset):
         label, names, codes = labels[0]
-        among = kept(f"strays-{shown.key}-{label}", lambda: strays(dataset, shown.fitted, codes))
+        among = analysis.strays(codes, near)
         texts = [f"{dataset.ids[row]} ({names[code]})" for row, code in among.items()]
         told.append((f"Among rows of another {label}", np.array([*among], int), texts))
     for what, places, texts in told:
@@ -311,6 +312,6 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
                 press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
                 gone = counted(len(places), "row")
                 controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
-    near = kept(f"nearest-{shown.key}", lambda: rows.nearest_classes(dataset, shown.fitted))
-    row = rows.draw(dataset, shown.fitted, said, said.order, shown.key, columns | near)
+    columns |= rows.nearest_classes(dataset, near)
+    row = rows.draw(dataset, shown.fitted, said, said.order, shown.key, columns)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)

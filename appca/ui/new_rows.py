@@ -12,6 +12,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.analysis.association import SIGNIFICANT
 from appca.analysis.fitted import DescribedRows, FittedRun
+from appca.analysis.groups import nearest
 from appca.analysis.new_rows import NewRowsVerdict, drifted, new_rows_table, verdict
 from appca.analysis.rows import distances
 from appca.analysis.rule import called, component_of, dataset_table
@@ -263,7 +264,7 @@ LEVEL = 0.99  # share of the data's rows within each limit
 MANY = 0.5  # share of misfits that suggests a wrong file
 
 _live = by_key(8)(project)
-_distances = by_key(8)(distances)
+_distances, _nearest = by_key(8)(distances), by_key(8)(nearest)
 GAPS = "For a row with missing cells, Q uses the other cells."
 
 
@@ -287,7 +288,8 @@ def page(dataset: Dataset) -> None:
     rows = _draw_new_rows(dataset, shown, seen, verdicts)
     _draw_drift(dataset, shown, seen.dataset, seen.fitted, seen.key)
     order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
-    alike = nearest_classes(dataset, shown.fitted, seen.dataset.X)
+    key = f"{shown.key}-{seen.key}"
+    alike = nearest_classes(dataset, _nearest(key, dataset, shown.fitted, seen.dataset.X))
     draw(seen.dataset, seen.fitted, verdicts, order, seen.key, alike)
     made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts, **alike)
     table_buttons(made, shown, "new-rows", primary=True)

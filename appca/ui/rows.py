@@ -345,14 +345,12 @@ def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[i
     return said, dict(zip(odd.tolist(), names[odd].tolist(), strict=True)), columns
 
 
-def nearest_classes(
-    dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None
-) -> dict[str, np.ndarray]:
-    """Return the class of most of the nearest rows of rows X, or of the data, by label."""
-    said, is_small = dict[str, np.ndarray](), groups.NEAREST < dataset.n_rows <= groups.MOST_RANKED
-    for label, names, codes in every(dataset)[:MOST_LABELS] if is_small else ():
-        near = groups.votes(dataset, fitted, codes, X)
-        of = zip(near.argmax(axis=1), near.max(axis=1), strict=True)
+def nearest_classes(dataset: Dataset, near: np.ndarray) -> dict[str, np.ndarray]:
+    """Return by label the class of most of the nearest rows (m, NEAREST) of m rows."""
+    said = dict[str, np.ndarray]()
+    for label, names, codes in every(dataset)[:MOST_LABELS] if len(near) else ():
+        votes = groups.votes(codes, near)
+        of = zip(votes.argmax(axis=1), votes.max(axis=1), strict=True)
         texts = [f"{names[c]} ({n} of {groups.NEAREST})" for c, n in of]
         said[f"nearest {label}"] = np.array(texts)
     return said

@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 
 from appca.canvas.sheets import resized, sample, tile_of
-from appca.data.dataset import MISSING, Dataset, duplicate_rows
+from appca.data.dataset import MISSING, Dataset
 from appca.data.files import few, in_one_line
 from appca.data.pixels import KINDS, Judged, PixelShape, pixel_order, shape_of, with_shape
 from appca.data.preprocessing import suggest
@@ -492,4 +492,4 @@ def _pictures(dataset: Dataset) -> None:
 @services.by_key(16)
 def _checked(data: Dataset) -> tuple[np.ndarray, int, str]:
     constant = np.flatnonzero((data.X[:1] == data.X).all(axis=0))
-    return constant, len(duplicate_rows(data.X)), told(data).strip()
+    return constant, len(data.repeated_rows), told(data).strip()

@@ -56,9 +56,9 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     rng, codes = np.random.default_rng(seed), np.repeat([0, 1], 60)
     X = rng.normal(size=(120, 4)) + 9 * codes[:, None]
     of = Dataset("two", X, np.arange(120)), fitted_run(np.ones((120, 4), dtype=bool))
-    codes[[5, 99]] = 1, 0
-    assert groups.strays(*of, codes) == {5: 0, 99: 1}
-    assert groups.strays(*of, rng.integers(2, size=120)) == {}
+    codes[[5, 99]], near = (1, 0), groups.nearest(*of)
+    assert groups.strays(codes, near) == {5: 0, 99: 1}
+    assert groups.strays(rng.integers(2, size=120), near) == {}
 
 
 PLANTED = ("f5", "use of component 2", "score on component 3", "kind = c", "weight", "residual")

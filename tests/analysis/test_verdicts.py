@@ -11,7 +11,7 @@ from appca.analysis.association import GAPS, SORTED, associated, measures_of_row
 from appca.analysis.choose import Stability, StabilityConfig
 from appca.analysis.new_rows import odd_in_features, standing_out
 from appca.analysis.rows import Distances, distances
-from appca.data.dataset import Dataset, duplicate_rows
+from appca.data.dataset import Dataset
 from appca.data.readers import read
 from appca.runs.fit import fit_run
 from appca.runs.run import RunConfig
@@ -35,7 +35,7 @@ def failing(X, K, L, home=None):
         halves = StabilityConfig(dataset.digest, {"centre": True}, "aPPCA", config.parameters, 1)
         halves.complete(dataset, home)
         checks += diagnostics.of_halves(halves.outcome(home))
-    checks += diagnostics.of_rows(fitted, len(duplicate_rows(dataset.X)))
+    checks += diagnostics.of_rows(fitted, len(dataset.repeated_rows))
     checks.sort(key=lambda check: -diagnostics.LEVELS.index(check.level))
     return [check.label for check in checks if check.level != "good"]
 

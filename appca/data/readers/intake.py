@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from appca.data.dataset import Dataset, NumberedNames, are_bytes, duplicate_rows
+from appca.data.dataset import Dataset, NumberedNames, are_bytes
 from appca.data.files import ReadLimits, check_matrix, few, note
 from appca.frames import unique
 from appca.ordered import numbered
@@ -326,10 +326,9 @@ def data_set(
     _check_magnitudes(low, high, features, report)
     constant = low == high
     report["constant"] = [features[j] for j in np.flatnonzero(constant).tolist()[:most]]
-    report.update(n_constant=int(constant.sum()), duplicates=len(duplicate_rows(X)))
     msg = f"All {counted(len(X), 'row')} are the same; choose data that vary."
     refuse_if(constant.all() and limits.least_rows > 1, msg, report)
-    return Dataset(
+    dataset = Dataset(
         name=Path(name).name.split(".")[0] or name,
         X=X,
         ids=row_ids(rows) if beside.ids is None else beside.ids[rows],
@@ -340,6 +339,8 @@ def data_set(
         missing=gaps if missing == "model" else None,
         least_rows=limits.least_rows,
     )
+    report.update(n_constant=int(constant.sum()), duplicates=len(dataset.repeated_rows))
+    return dataset
 
 
 def _settled(
