@@ -241,7 +241,7 @@ def advise(grid: GridTable) -> tuple[Cell, str] | None:
     if rises:
         rank = f"smallest with 90% of the gain of K = {most}, the edge" if at < top else ends
     elif at == top:
-        rank = "best on unseen rows"
+        rank = "best for this L on unseen rows"
     return (int(sizes[at]), L), f"L = {L} is {said}. K = {sizes[at]} is the {rank}."
 
 

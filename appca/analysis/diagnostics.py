@@ -277,7 +277,7 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
     if gain < -CLEAR * error:
         checks = [Check("bad", "Worse than PCA", f"{why}: try factor variances, another K, PCA.")]
     elif gain > CLEAR * error:
-        checks = [Check("good", "Better than PCA", f"{why}.")]
+        checks = [Check("good", "Better than PCA with L", f"{why}.")]
     why = f"Halves of the rows have the same components: median |cos| is at least {lowest:.2f}."
     level: Level = "good"
     if not recovered.all():

@@ -177,7 +177,7 @@ def odd_in_features(
     """Return rows of X (N, D) far in a feature or jointly; of all, the feature and ratio to limits.
 
     A value is compared with its feature's tail; the covariance, of the nearest 90% of rows, needs
-    five rows a feature. Tails leave out 1% or three rows. Features mostly of one value are no part.
+    five rows a feature. Tails omit 3% or three rows. Features mostly of one value are no part.
     """
     from scipy.stats import chi2
     from sklearn.covariance import EmpiricalCovariance
@@ -187,7 +187,7 @@ def odd_in_features(
         return none, none, none
     Y = transform(X).astype(np.float64)
     varied = np.flatnonzero((np.median(Y, axis=0) != Y).mean(axis=0) > 0.5)
-    d, is_near, most = len(varied), np.ones(n, bool), max(3, n // 100)
+    d, is_near, most = len(varied), np.ones(n, bool), max(3, 3 * n // 100)
     if d < 2 or Y.shape[1] != D:  # names would not be those of columns
         return none, none, none
     Y, joint, unexpected = Y[:, varied], np.zeros(n), np.zeros((n, d))

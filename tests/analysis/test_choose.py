@@ -304,7 +304,7 @@ def test_a_best_k_inside_the_grid_is_taken_or_one_within_a_standard_error():
     curves = np.stack([np.array(curve) - 0.5, curve, np.array(curve) + 0.3], axis=1)
     grid = made_up(curves, tuple(range(2, 8)), (1, 2, 3), without=-36.54)
     said = "L = 2 is enough: more adds little. K = {} is the {}.".format
-    assert advise(grid) == ((5, 2), said(5, "best on unseen rows"))
+    assert advise(grid) == ((5, 2), said(5, "best for this L on unseen rows"))
     noisy = grid.log_likelihood.copy()
     noisy[2, 1] += [0.2, -0.1, -0.1]  # K = 4 leads in one fold
     least = said(4, "smallest within one standard error of the best, K = 5")
