@@ -67,7 +67,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
         refuse_if(
             lacking,
             f"“{title}” lacks {counted(len(lacking), 'column')} that the fit uses, "
-            f"{listed(lacking)}; add them, or rename columns to match.",
+            f"{listed(lacking)}; add them, empty if not measured, or rename columns to match.",
         )
         places = np.array([place.get(name, -1) for name in wishes])
         order = places[places >= 0].tolist()

@@ -13,7 +13,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from appca.analysis.association import SIGNIFICANT
 from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.analysis.groups import nearest
-from appca.analysis.new_rows import NewRowsVerdict, drifted, new_rows_table, verdict
+from appca.analysis.new_rows import LEAST, NewRowsVerdict, drifted, new_rows_table, verdict
 from appca.analysis.rows import distances
 from appca.analysis.rule import called, component_of, dataset_table
 from appca.canvas.scene import Scene, scene_shown
@@ -112,12 +112,11 @@ def _outcome(
     return matched, "", matched.dataset.provenance.get("report", {})
 
 
-MOST_OLD, MOST_NEW = 3000, 5000
-PLACEMENT_SEED = 11
+MOST_OLD, MOST_NEW, PLACEMENT_SEED = 3000, 5000, 11
 KINDS = ("new, fits", "new, does not fit", "the data")
 OLD = 2  # the last of `KINDS`
 COLOURING = "new"
-HEIGHT = 560
+HEIGHT = 720
 
 
 class DescribedData(NamedTuple):
@@ -154,7 +153,8 @@ def _draw_new_rows(
     selected = np.zeros(both.dataset.n_rows, dtype=bool)
     selected[both.n_old :] = np.isin(drawn, memory.get(seen.key, []))
     scene = canvas.PageScene(_scene(key, both, codes), f"new {key}")
-    look: Any = {"height": HEIGHT, "selected": selected, "on_select": take}
+    look: Any = {"height": HEIGHT, "options": {"scrolls": True}}
+    look |= {"selected": selected, "on_select": take}
     canvas.draw(both.dataset, scene, scene.meta["first"], COLOURING, key="canvas-new", **look)
     text, n_new = "Grey: the data", seen.dataset.n_rows
     if both.n_old < dataset.n_rows:
@@ -260,8 +260,7 @@ def _subjects(tests: "pd.DataFrame") -> Counter[str]:
     return Counter(noun for noun, _ in subjects)
 
 
-LEVEL = 0.99  # share of the data's rows within each limit
-MANY = 0.5  # share of misfits that suggests a wrong file
+LEVEL, MANY = 0.99, 0.5  # share of the data's rows in a limit; of misfits, for a wrong file
 
 _live = by_key(8)(project)
 _distances, _nearest = by_key(8)(distances), by_key(8)(nearest)
@@ -286,7 +285,8 @@ def page(dataset: Dataset) -> None:
         text += " The part of a row that PCA removes before the fit is not counted."
     st.caption(text if seen.dataset.missing is None else f"{text} {GAPS}")
     rows = _draw_new_rows(dataset, shown, seen, verdicts)
-    _draw_drift(dataset, shown, seen.dataset, seen.fitted, seen.key)
+    if seen.dataset.n_rows >= LEAST:
+        _draw_drift(dataset, shown, seen.dataset, seen.fitted, seen.key)
     order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
     key = f"{shown.key}-{seen.key}"
     alike = nearest_classes(dataset, _nearest(key, dataset, shown.fitted, seen.dataset.X))

@@ -245,7 +245,7 @@ def test_shifts_and_missing_cells_are_said_and_missing_columns_refused(page):
     assert "drift_chart" in {chart.proto.id.rpartition("-")[2] for chart in app.get("plotly_chart")}
     upload(app, csv_of(frame.drop(columns=["hue", "ash"])))
     (said,) = sentences(app)
-    assert said.startswith("“new” lacks 2 columns that the fit uses, “ash”, “hue”; add them, or")
+    assert said.startswith("“new” lacks 2 columns that the fit uses, “ash”, “hue”; add them,")
     assert not app.exception
     frame.loc[3, "hue"] = np.nan
     frame["empty"] = np.nan  # a column the run does not know may be as it likes

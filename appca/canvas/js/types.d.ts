@@ -76,7 +76,7 @@ interface Options {
   dense?: number; // density of images relative to the default
   filter?: Filter; tool?: 'pan' | 'lasso' | 'box'; dpr?: number;
   panels?: string[]; // shows only the panels with these names, and no maps
-  compact?: boolean; // without title, legend and tools
+  compact?: boolean; scrolls?: boolean; // no title, legend and tools; the wheel scrolls the page until a click
   sought?: string[]; // gathered subspaces to open as panels, such as "0,3,4"
   came?: string[]; // origin of each component: "was 5", "new" or ""
   held?: number; // the focused row, whose details are on the page; -1: none

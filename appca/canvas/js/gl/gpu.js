@@ -126,8 +126,8 @@ uniform int uPass; uniform float uDpr; flat out vec4 vColour; flat out vec3 vSha
 void main() {
   vec2 p = place(); vec3 c = colour(); float size = look.x; float a = strength;
   if (!on) a *= .38; else if (uSelecting + (uOnly + 1) > 0) { size *= 1.15; a = min(1., a * 1.4 + .1 * sign(a)); }
-  float mark = (flags & 4u) != 0u ? 2. : (flags & 2u) != 0u ? 1. : 0.;
-  if (mark > 0. && on) { if (size > 3.6) size += 1.2; else a *= .55; }
+  bool marked = (flags & 4u) != 0u; float mark = !marked && (flags & 2u) != 0u ? 1. : 0.;
+  if (marked) size = max(6., 1.5 * size); else if (mark > 0. && on) { if (size > 3.6) size += 1.2; else a *= .55; }
   if (size < 4.2) shape = 0.; else if (shape > 0.) size += 1.2;
   size *= uDpr; vColour = vec4(c, a); vShape = vec3(size, size < 3.6 * uDpr ? 0. : mark, shape);
   gl_Position = a <= 0. || (uPass == 1 && on) || (uPass == 2 && !on) ? NOWHERE : clip(p);
@@ -135,7 +135,6 @@ void main() {
 }`,
   `
 flat in vec4 vColour; flat in vec3 vShape; out vec4 o;
-float dash(vec2 q) { float s = q.y / length(q), t = s * s; return s * (5. + t * (16. * t - 20.)); } // the sine of five times the angle
 float reach(vec2 q) { // distance from the middle to the edge of the shape in that direction
   vec2 k = abs(q);
   return vShape.z < .5 ? length(q) : vShape.z < 1.5 ? .8 * (k.x + k.y) : vShape.z < 2.5 ? 1.15 * max(k.x, k.y)
@@ -147,7 +146,7 @@ void main() {
   else {
     float d = reach(q), r = vShape.x * .5 - mix(.2, .5, smoothstep(2., 4., vShape.x));
     a *= 1. - smoothstep(r - .5, r + .5, d);
-    if (vShape.y > 0.) { a *= .12 + .88 * smoothstep(r - 1.9, r - 1.1, d); if (vShape.y > 1.5 && dash(q) < -.1) a *= .15; }
+    if (vShape.y > 0.) a *= .12 + .88 * smoothstep(r - 1.9, r - 1.1, d);
   }
   o = vec4(vColour.rgb * a, a);
 }`,

@@ -108,7 +108,8 @@ export function listenToHand(stage, actions) {
   };
   /** @type {Record<string, (event: any) => void>} */ const acts = {
     wheel: (event) => {
-      if (isCompact(options) && !event.ctrlKey && document.activeElement !== hit) return; // the page scrolls
+      const scrolls = options.scrolls ?? isCompact(options);
+      if (scrolls && !event.ctrlKey && document.activeElement !== hit) return; // the page scrolls
       event.preventDefault();
       const [x, y] = place(event);
       const factor = Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0017));
