@@ -170,6 +170,11 @@ class Prepared(NamedTuple):
         """Learn from rows; InputError if their values do not allow the preparation."""
         return cls(name, PREPARATIONS[name].learn(lambda: (_checked(name, x) for x in rows())))
 
+    @property
+    def is_by_row(self) -> bool:
+        """Whether a prepared value depends on the other values of its row."""
+        return self.name in BY_ROW
+
     def apply(self, x: np.ndarray) -> np.ndarray:
         """Return prepared rows (n, D) of the same dtype."""
         y = PREPARATIONS[self.name].apply(_checked(self.name, x), self.learned)
@@ -181,7 +186,7 @@ class Prepared(NamedTuple):
 
     def sized(self, y: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return rows (n, D) of a typical size, from `undo`, at the offset and size of x (D,)."""
-        if self.name not in BY_ROW:
+        if not self.is_by_row:
             return y
         typical = self.undo(self.apply(x[None]))[0]
         moved = typical - typical.mean()

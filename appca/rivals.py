@@ -200,8 +200,7 @@ class MixtureOfFactorAnalysers(_Clusterwise):
 
     def _suited(self, X: Array) -> tuple[Array, Array]:
         W, means = np.swapaxes(self.loadings_, 1, 2), self.means_ - self.centre_
-        state = _State(self.weights_, means, W, self.noise_variance_)
-        return _expect(state, X - self.centre_)[:2]
+        return _expect(_State(self.weights_, means, W, self.noise_variance_), X - self.centre_)[:2]
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row, (N,) in nats."""

@@ -24,8 +24,7 @@ def test_version_and_repository_are_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text()
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "appca/__init__.py"
     assert f"\nversion: {appca.__version__}\n" in citation
-    recipe = (ROOT / "recipe" / "recipe.yaml").read_text()
-    assert f'\n  version: "{appca.__version__}"\n' in recipe
+    assert f'\n  version: "{appca.__version__}"\n' in (ROOT / "recipe" / "recipe.yaml").read_text()
     address = PROJECT["project"].get("urls", {}).get("Repository")
     stated = re.findall(r"^repository-code: (.*)$", citation, re.MULTILINE)
     assert stated == ([address] if address else [])
@@ -76,8 +75,7 @@ def test_requirements_are_the_core_and_the_app_also_in_the_conda_recipe():
     wanted = project["dependencies"] + project["optional-dependencies"]["app"]
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     assert sorted(line.partition(" #")[0].strip() for line in lines if line) == sorted(wanted)
-    recipe = (ROOT / "recipe" / "recipe.yaml").read_text()
-    run = recipe.split("  run:\n")[1].split("\n\n")[0]
+    run = (ROOT / "recipe" / "recipe.yaml").read_text().split("  run:\n")[1].split("\n\n")[0]
     stated = {line.strip(" -").replace(" ", "") for line in run.splitlines()}
     assert stated == {"python>=3.11", *project["dependencies"]}
 

@@ -57,8 +57,7 @@ def test_the_parts_hold_what_the_estimator_says(seed):
     assert support.dtype == "category"
     assert support.value_counts(sort=False).is_monotonic_decreasing
     for row, name in enumerate(support):
-        used = np.flatnonzero(model.allocate(X)[row]) + 1
-        assert name == "{" + ",".join(map(str, used)) + "}"
+        assert name == "{" + ",".join(map(str, np.flatnonzero(model.allocate(X)[row]) + 1)) + "}"
     assert adata.obs["appca_probability"].dtype == np.float32
     assert adata.obs["appca_probability"].between(0, 1).all()
 

@@ -21,6 +21,7 @@ from appca.words import refuse_if
 
 MODELS = ("aPPCA", "aFA")  # models with an exact held-out likelihood
 MOST_CELLS = 600
+LEAST_NOISE = 1e-6  # of the mean feature variance; with less, components reproduce the rows
 LITTLE = 0.1  # share of a gain that one more component per row must add, to be suggested
 OF_PPCA = {"latent_variance": "component"}  # with L = K
 _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
@@ -46,8 +47,7 @@ class _HeldOut(FitCampaign):
 
 def _but_empty(*parts: Floats) -> list[Floats]:
     """Give 0, the mean, to features that the first part lacks."""
-    empty = np.isnan(parts[0]).all(axis=0)
-    return [np.where(empty, 0.0, Y).astype(Y.dtype) for Y in parts]
+    return [np.where(np.isnan(parts[0]).all(axis=0), 0.0, Y).astype(Y.dtype) for Y in parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +115,9 @@ class GridConfig(_HeldOut):
             if k > min(len(train) - 1, np.inf if self.model == "aFA" else train.shape[1]):
                 return [*[None] * 9, 0.0]
             model = _fitted(self, train, k, active, ppca=k == active)
+            noise = model.noise_variance_
+            if np.ndim(noise) == 0 and noise < LEAST_NOISE * np.nanvar(train, axis=0).mean():
+                return [*[None] * 9, round(time.perf_counter() - began, 4)]
             nats, without = model.score_samples(test), without_components(model, train, test)
             every, far = [nats, nats - of_ppca(active, fold), without], int(without.argmin())
             measured = [*_means(*every), *_means(*np.delete(every, far, axis=1))]

@@ -262,15 +262,15 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
         most = max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
         rng = np.random.default_rng(0)  # fixed seed: repeated comparisons use the same sample
         drawn = [np.sort(rng.permutation(rows)[:most]) for rows in (group, rest)]
+        prepare, values = fitted.preprocessing.prepare, [*map(dataset.with_gaps, drawn)]
+        if prepare is not None and prepare.is_by_row:  # sizes of rows are not in the fit
+            values = [prepare.apply(side.astype(np.float64)) for side in values]
         n = sum(map(len, drawn))
         sampled = n if n < len(group) + len(rest) else None
         step = max(1, _BLOCK_VALUES // n)
         for start in range(0, dataset.n_features, step):
             part = slice(start, start + step)
-            x, y = (dataset.X[rows, part].astype(np.float64) for rows in drawn)
-            if dataset.missing is not None:
-                gaps = [dataset.missing[rows, part] for rows in drawn]
-                x[gaps[0]], y[gaps[1]] = np.nan, np.nan
+            x, y = (side[:, part].astype(np.float64) for side in values)
             measured += differences("feature", dataset.column_names[part], x, y)
     chosen_by = ("subspace", "use") if (active[group] == active[group[0]]).all() else ()
     told = [each for each in measured if each.kind not in chosen_by]

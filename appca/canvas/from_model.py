@@ -48,8 +48,7 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
     shape = images if drawn is None else drawn.shape[1:]
     if drawn is not None and int(np.prod(shape)) != values.shape[1]:
         shape = None  # so the components are not images
-    columns = named_columns(labels, LABEL).items()
-    classes = {name: _label(name, column) for name, column in columns}
+    classes = {name: _label(name, column) for name, column in named_columns(labels, LABEL).items()}
     drawing: Any = {"image_shape": None if shape is None else tuple(shape), "feature_names": names}
     dataset = Dataset("X", values, ids, classes, missing=missing, **drawing)
     if drawn is None:

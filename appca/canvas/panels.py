@@ -122,8 +122,7 @@ def usage_of_slots(
     slots: np.ndarray, values: np.ndarray, n_components: int, *, pictured: bool
 ) -> Usage:
     """Return the usage of components listed per row, as in `Usage`."""
-    taken = slots != np.iinfo(slots.dtype).max
-    unit = _unit(values[taken])
+    unit = _unit(values[slots != np.iinfo(slots.dtype).max])
     scores = np.clip(np.rint(values / unit), -FULL, FULL).astype(np.int16)
     return Usage(slots, scores, unit, values, n_components, spread_order(len(slots)), pictured)
 

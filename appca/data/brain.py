@@ -136,8 +136,7 @@ def cleaned(series: np.ndarray) -> np.ndarray:
 
 def drift(n_volumes: int) -> np.ndarray:
     """Return an orthonormal basis (T, 4) of the polynomials up to the third order."""
-    powers = np.polynomial.legendre.legvander(np.linspace(-1, 1, n_volumes), DRIFT)
-    return np.linalg.qr(powers)[0]
+    return np.linalg.qr(np.polynomial.legendre.legvander(np.linspace(-1, 1, n_volumes), DRIFT))[0]
 
 
 def mask_of(mean: np.ndarray) -> np.ndarray:

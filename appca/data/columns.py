@@ -136,8 +136,7 @@ def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset
     labels, order = dict(dataset.labels), {}
     for label in labels.keys() & names.keys():
         classes, codes = categories(labels[label])
-        now = {MISSING: "", **names[label]}
-        names_now = [now.get(name, name) for name in classes]
+        names_now = [{MISSING: "", **names[label]}.get(name, name) for name in classes]
         labels[label], order[label] = np.array(names_now)[codes], list(dict.fromkeys(names_now))
     other = replace(dataset, labels=labels, provenance=dataset.provenance | {"class_order": order})
     other.__dict__["digest"] = dataset.digest  # fits, selections and links remain valid

@@ -29,8 +29,7 @@ MOST_WITH_SIZES = 500  # maximum K for learned sizes, whose table has K^2 number
 
 def first_size(model: Any) -> int:
     """Return L; if it is learned, the L of the fit that provides the start."""
-    learned = model.n_active == LEARNED
-    return (model.n_components + 1) // 2 if learned else int(model.n_active)
+    return (model.n_components + 1) // 2 if model.n_active == LEARNED else int(model.n_active)
 
 
 def refuse_conflicts(model: Any, rows: Observations) -> None:

@@ -178,8 +178,7 @@ IN_USE = 0.05  # a component is in use if at least this share of rows uses it
 
 def in_use(occupancies: ArrayLike, n_rows: int, share: float = IN_USE) -> NDArray[np.intp]:
     """Count the components (..., K) that at least one row, and a `share` of all, use: (...)."""
-    counts = np.asarray(occupancies)
-    return np.asarray((counts >= max(share * n_rows, 1)).sum(axis=-1))
+    return np.asarray((np.asarray(occupancies) >= max(share * n_rows, 1)).sum(axis=-1))
 
 
 @cache

@@ -235,8 +235,7 @@ def _go_on(
         W = np.zeros((rows.d, run.state.W.shape[1]))
         W[: len(run.state.W)] = run.state.W
         path = while_promising(ascent(run.state._replace(W=W), em_map, age=age), further)
-        stage = f"refinement on {rows.n:,} rows"
-        further.append(control.run(stage, path, rows, tol=tol, **how))
+        further.append(control.run(f"refinement on {rows.n:,} rows", path, rows, tol=tol, **how))
         if further[-1].stop_reason == loop.STOPPED:
             break
     return further
@@ -402,7 +401,8 @@ def fit_in_closed_form(rng: Generator, rows: Observations, control: EMControl) -
     if settings.latent == "component":
         second = np.maximum(lead.values - noise, 0.0) * n
     sums = em.SubspaceStatistics(value, *of_rows)
-    return SubspaceFit(state, second, [value], "closed form", sums)
+    reason = halt(state, settings.floor) or "closed form"
+    return SubspaceFit(state, second, [value], reason, sums)
 
 
 def fit_state(rng: Generator, control: EMControl, rows: Observations, start: Any) -> SubspaceFit:

@@ -131,8 +131,7 @@ def alpha_acceptance(old: float, new: float, n_rows: int, max_components: int) -
 def log_density(prior: InverseGamma, x: float | Array) -> float:
     """Return the log density of an inverse gamma prior at x, summed if x is an array."""
     shape, rate = prior.shape, prior.rate
-    terms = shape * np.log(rate) - gammaln(shape) - (shape + 1) * np.log(x) - rate / x
-    return float(np.sum(terms))
+    return float(np.sum(shape * np.log(rate) - gammaln(shape) - (shape + 1) * np.log(x) - rate / x))
 
 
 def log_gamma_density(prior: Gamma, x: float) -> float:
@@ -197,8 +196,7 @@ def draw_alpha_truncated(rng: Generator, prior: Gamma, alpha: float, Z: Indicato
     n_rows, max_components = Z.shape
     law = alpha_infinite(prior, int(Z.any(axis=0).sum()), n_rows)
     new = float(rng.gamma(law.shape) / law.rate)
-    accept = rng.random() < alpha_acceptance(alpha, new, n_rows, max_components)
-    return new if accept else alpha
+    return new if rng.random() < alpha_acceptance(alpha, new, n_rows, max_components) else alpha
 
 
 def draw_alpha_finite(rng: Generator, prior: Gamma, alpha: float, Z: Indicators) -> float:

@@ -280,8 +280,7 @@ class SubspaceState(NamedTuple):
             n_features, log_scale = int(counted.sum()), float(np.log(self.scale[counted]).sum())
         sizes = n_active if self.sizes is None else self.sizes
         grid = GRID if len(self.weights) > 1 else np.ones(1)
-        model = self.noise, self.latent, n_features, log_scale, sizes
-        return RowModel(*model, grid, self.weights)
+        return RowModel(self.noise, self.latent, n_features, log_scale, sizes, grid, self.weights)
 
 
 class SubspaceStatistics(NamedTuple):

@@ -101,8 +101,7 @@ def _plain(value: Any) -> Any:
 
 def generator(random_state: Any) -> Generator:
     """Return a Generator for any `random_state` of scikit-learn; None uses NumPy's global state."""
-    chosen = check_random_state(None) if random_state is None else random_state
-    return np.random.default_rng(chosen)
+    return np.random.default_rng(check_random_state(None) if random_state is None else random_state)
 
 
 def whole_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
@@ -581,5 +580,4 @@ class Criteria(Queries):
 
     def aic(self, X: Any) -> float:
         """Return the Akaike information criterion on X; lower is better."""
-        total = self.score_samples(X)
-        return float(2 * self.n_parameters_ - 2.0 * total.sum())
+        return float(2 * self.n_parameters_ - 2.0 * self.score_samples(X).sum())

@@ -149,8 +149,7 @@ def extend(before: FactorState, now: FactorState, beta: float, settings: Any) ->
     most = MAX_MOMENTUM_LOG_CHANGE
     noise = now.noise * math.exp(min(max(change, -most), most))
     W = now.W + beta * (now.W - before.W)
-    shift = now.shift + beta * (now.shift - before.shift)
-    return FactorState(W, shift, max(noise, settings.floor))
+    return FactorState(W, now.shift + beta * (now.shift - before.shift), max(noise, settings.floor))
 
 
 SAMPLE_TOL = 1e-2  # nats per row over ten iterations on the first sample

@@ -294,8 +294,7 @@ class IncompleteModel(NamedTuple):
         """Impute missing entries in a copy of X (N, D) by E[y_d | y_O] = mu_d + w_d' E[h | y_O]."""
         full, mean = X.copy(), data.origin + self.offset
         for block in data.blocks:
-            expected = self.posterior(block).H @ self.W.T + mean
-            full[block.rows] = imputed(X[block.rows], expected)
+            full[block.rows] = imputed(X[block.rows], self.posterior(block).H @ self.W.T + mean)
         return full
 
 

@@ -353,8 +353,7 @@ def scan(  # noqa: PLR0913, PLR0917 - a state, its prior and random numbers
         V = columns[first : first + kappa[n]]
         first += kappa[n]
         if len(V) > 0 or (z & (odds == -np.inf)).any():
-            y = Y[n] - mean
-            log_ratio, singletons = replace_singletons(T, z, others, V, y, v, Wt)
+            log_ratio, singletons = replace_singletons(T, z, others, V, Y[n] - mean, v, Wt)
             if np.log(uniforms[n, K]) < log_ratio:
                 places = np.flatnonzero(others == 0)[: len(V)]
                 for i in range(len(V)):

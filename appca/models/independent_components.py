@@ -86,8 +86,7 @@ def pca(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
     start = _closed_form(rows, principal(rng, rows, q), n_components, n_active)
     if q == n_components:
         return start
-    more = random(rng, rows, n_components - q, n_active)
-    return Start(np.hstack([start.W, more.W]), start.noise)
+    return Start(np.hstack([start.W, random(rng, rows, n_components - q, n_active).W]), start.noise)
 
 
 def turned(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
@@ -119,8 +118,7 @@ def dictionary(rng: Generator, rows: Rows, n_components: int, n_active: int) -> 
 
 def random(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
     """Isotropic Gaussian loadings that explain all variance."""
-    scale = np.sqrt(_variance(rows) / n_active)
-    W = scale * rng.standard_normal((rows.X.shape[1], n_components))
+    W = np.sqrt(_variance(rows) / n_active) * rng.standard_normal((rows.X.shape[1], n_components))
     return Start(W, UNKNOWN_NOISE * _variance(rows))
 
 
@@ -140,8 +138,7 @@ NAMED["random rotation"] = turned  # (rng, rows, K, L) -> Start
 def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) -> Start:
     """Return PPCA's loadings sqrt(lambda - sigma2) v times sqrt(K/L)."""
     q, spare = len(lead.values), rows.n_features - len(lead.values)
-    total = rows.total / rows.mass
-    noise = (total - float(lead.values.sum())) / spare if spare else 0.0
+    noise = (rows.total / rows.mass - float(lead.values.sum())) / spare if spare else 0.0
     if noise <= 1e-8 * _variance(rows):
         noise = UNKNOWN_NOISE * _variance(rows)
     scale = np.sqrt(np.maximum(lead.values - noise, 1e-3 * lead.values[0]))

@@ -40,8 +40,7 @@ class Averages(NamedTuple):
 
     def mixed(self, other: Self, share: float) -> "Averages":
         """Return the average of both, with weight `share` for `other`."""
-        pairs = zip(self, other, strict=True)
-        return Averages(*((1.0 - share) * a + share * b for a, b in pairs))
+        return Averages(*((1.0 - share) * a + share * b for a, b in zip(self, other, strict=True)))
 
 
 class LastFit(NamedTuple):

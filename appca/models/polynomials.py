@@ -286,8 +286,7 @@ def _tilted(a: Array, n_active: int) -> Iterator[tuple[Any, ...]]:
             to = tilt - np.clip(excess / np.maximum(variance, 1e-3), -3.0, 3.0)
             to = np.where((low < to) & (to < high), to, 0.5 * (low + high))
             tilt = np.where(off, to, tilt)
-        part = slice(start, start + len(rows))
-        yield part, centre, p, tilt, variance, (away, up, down)
+        yield slice(start, start + len(rows)), centre, p, tilt, variance, (away, up, down)
 
 
 def points(variance: Array, n_components: int, n_active: int) -> tuple[Array, Array, Array]:

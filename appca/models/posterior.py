@@ -230,8 +230,7 @@ class SubspacePosterior(PosteriorOfDraw):
         return RowSummary(value, np.zeros(len(value)), inclusion, "exact")
 
     def log_likelihood(self, X: Array) -> Array:
-        model = self.row_model
-        return self._by_blocks(X, lambda B, P: em.log_density(P, self._squares(B), model))
+        return self._by_blocks(X, lambda B, P: em.log_density(P, self._squares(B), self.row_model))
 
     def size_probabilities(self, X: Array) -> Array:
         """Posterior probabilities (N, K + 1) of 0 to K components, if sizes are learned."""

@@ -304,8 +304,7 @@ def _scaled(rows: Rows, weights: Array) -> Rows:
 def iterated(rng: Generator, rows: Observations, q: int, tol: float = 1e-10) -> Principal:
     """Find leading directions by V <- orth(Y'Y V) until eigenvalues change by less than `tol`."""
     n, d = rows.n, rows.d
-    width = min(q + max(q // 2, 10), n, d)
-    V = np.linalg.qr(rng.standard_normal((d, width)))[0]
+    V = np.linalg.qr(rng.standard_normal((d, min(q + max(q // 2, 10), n, d))))[0]
     values = np.zeros(q)
     for _ in range(MAX_SUBSPACE_ITERATIONS):
         before, start = values, np.zeros(V.shape)

@@ -195,8 +195,7 @@ def described(figure: "go.Figure") -> str:
 def _ends(values: list[Any], places: list[Any]) -> str:
 
     def text(value: Any) -> str:
-        is_number = isinstance(value, int | float | np.number)
-        return number(float(value), 4) if is_number else str(value)
+        return number(float(value), 4) if isinstance(value, int | float | np.number) else str(value)
 
     try:
         numbers = np.asarray(values, dtype=float)

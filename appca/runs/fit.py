@@ -376,8 +376,7 @@ def prepare(
     Y = preprocessing.transform(dataset.X[sample])
     origin = centre_of(Y)
     q = min(width(config), *Y.shape)
-    rng = np.random.default_rng(_SAMPLE_SEED)
-    basis = principal(rng, about(Y, origin), q).V.astype(Y.dtype)
+    basis = principal(np.random.default_rng(_SAMPLE_SEED), about(Y, origin), q).V.astype(Y.dtype)
     centred = Y - origin
     squares = np.einsum("nd,nd->n", centred, centred, dtype=np.float64)
     ground = Ground(preprocessing, origin, basis, centred @ basis, squares)

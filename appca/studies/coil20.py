@@ -61,8 +61,7 @@ def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]
     """Correlate each component's scores with the width, over the rows that use the component."""
 
     def correlation(a: np.ndarray, b: np.ndarray) -> float | None:
-        varies = len(a) >= 3 and np.ptp(a) and np.ptp(b)
-        return float(np.corrcoef(a, b)[0, 1]) if varies else None
+        return float(np.corrcoef(a, b)[0, 1]) if len(a) >= 3 and np.ptp(a) and np.ptp(b) else None
 
     table: list[Row] = []
     for k, used in enumerate(fitted.active.T):

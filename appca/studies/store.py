@@ -159,8 +159,7 @@ def _read(folder: Path, name: str) -> Stored:
     if files.read_json(folder / "config.json", f"Result {name}") != facts:
         msg = "Another result took its place while it was read."
         raise ValueError(msg)
-    claims = [Claim(**row) for row in facts["claims"]]
-    outcome = Outcome(tables, arrays, claims, str(facts["text"]))
+    outcome = Outcome(tables, arrays, [Claim(**row) for row in facts["claims"]], str(facts["text"]))
     times = float(facts["created"]), float(facts["seconds"])
     options, versions = dict(facts["options"]), dict(facts["versions"])
     return Stored(name, str(facts["study"]), options, *times, versions, outcome)

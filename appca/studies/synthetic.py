@@ -44,8 +44,7 @@ def residual(Y: np.ndarray, fitted: PanelFit) -> float:
     """Return the share of variance lost by projecting each row onto its subspace."""
     centred = Y - Y.mean(axis=0)
     H = (centred @ fitted.components.T) * fitted.active
-    lost = np.square(centred - H @ fitted.components).sum()
-    return float(lost / np.square(centred).sum())
+    return float(np.square(centred - H @ fitted.components).sum() / np.square(centred).sum())
 
 
 def plane_claims(rows: list[Row], rest: float, lost: float) -> list[Claim]:

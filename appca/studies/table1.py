@@ -42,8 +42,7 @@ def printed(design: str, n_components: int, *, corrected: bool = False) -> dict[
     """Return a column of the paper's table, empty if missing; `corrected` fixes misprints."""
     if (design, n_components) not in COLUMNS:
         return {}
-    place = COLUMNS.index((design, n_components))
-    numbers = {name: row[place] for name, row in PRINTED.items()}
+    numbers = {name: row[COLUMNS.index((design, n_components))] for name, row in PRINTED.items()}
     return numbers | READ_AS.get((design, n_components), {}) if corrected else numbers
 
 
@@ -208,8 +207,7 @@ def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.nd
     wrong = np.logical_xor(Z[:, used[left]], Z_estimated[:, right]).sum()
     wrong += np.delete(Z, used[left], axis=1).sum() + np.delete(Z_estimated, right, axis=1).sum()
     mean, least = (float(take(judged)) if len(judged) else math.nan for take in (np.mean, np.min))
-    right = 1.0 - float(wrong) / (len(Z) * width)
-    return {"cosine": mean, "cosine_least": least, "z_right": right}
+    return {"cosine": mean, "cosine_least": least, "z_right": 1.0 - float(wrong) / (len(Z) * width)}
 
 
 # titles by measure, in the order of the columns
@@ -527,8 +525,7 @@ def curves_of(spec: Spec, tick: Report) -> list[Row]:
 
 def ordered(Z: np.ndarray) -> list[float]:
     """Return the share of rows that use each factor, largest first, without unused factors."""
-    share = np.sort(Z.mean(axis=0))[::-1]
-    return [float(value) for value in share if value > 0]
+    return [float(value) for value in np.sort(Z.mean(axis=0))[::-1] if value > 0]
 
 
 def distance(truth: list[float], curve: list[float]) -> Row:

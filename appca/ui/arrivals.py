@@ -165,8 +165,7 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
 
 def changed(options: Options, name: str, value: object) -> Options:
     """Return options with one changed; AUTO removes the option."""
-    dropped = {name, *_GONE.get(name, ())}
-    rest = {key: old for key, old in options.items() if key not in dropped}
+    rest = {key: old for key, old in options.items() if key not in {name, *_GONE.get(name, ())}}
     return rest if value == AUTO else rest | {name: value}
 
 
@@ -253,13 +252,11 @@ class Drops:
         """Delete files of closed windows and dead servers; too slow for the event loop."""
         with self._change:
             for (session, drop), arrival in list(self._waiting.items()):
-                is_stale = time.monotonic() > arrival.begun + STALE_SECONDS
-                if is_stale and not self._is_alive(session):
+                if time.monotonic() > arrival.begun + STALE_SECONDS and not self._is_alive(session):
                     self._discard(session, drop)
         for folder in self._scratch().glob(f"{_FOLDER}*"):
             with suppress(OSError):
-                is_old = time.time() - folder.stat().st_mtime > STALE_SECONDS
-                if is_old and lock.is_free(folder):
+                if time.time() - folder.stat().st_mtime > STALE_SECONDS and lock.is_free(folder):
                     files.remove(folder)
 
     async def _receive(self, request: Request) -> Response:

@@ -296,7 +296,9 @@ def _said(config: ModelsConfig, advice: ModelAdvice) -> tuple[str, str]:
         elif advice.lead > 0:
             text += f" Above all rivals: {gap} over {name}."
         else:
-            text += f" {name} is {gap} above it, but has no shared components to look at."
+            rest = "has no shared components to look at"
+            rest = "each row uses all its components" if rival.key in ("ppca", "fa") else rest
+            text += f" {name} is {gap} above it, but {rest}."
         if rival.flaws:
             text += f" The result of {name} is unreliable: {', '.join(rival.flaws)}."
     if "number" in chosen.key:
@@ -419,8 +421,7 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
         kit.answer(said, level=level)
         means = {key: float(values.mean()) for key, values in errors.items()}
         ranked = sorted(errors, key=means.__getitem__)
-        figure = plots.hidden_errors({names[key]: errors[key] for key in ranked})
-        kit.chart(figure, "hidden_errors")
+        kit.chart(plots.hidden_errors({names[key]: errors[key] for key in ranked}), "hidden_errors")
         with st.popover("Why?"):
             st.markdown(WHY_HIDDEN)
     else:

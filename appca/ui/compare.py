@@ -124,8 +124,7 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
         if shares := _kept(config.lines(home())):
             kit.chart(neighbours_kept(shares), "quality_so_far")
 
-    told = "Finished methods are kept if you cancel."
-    if kit.follow(config.id, "quality_cancel", told, so_far):
+    if kit.follow(config.id, "quality_cancel", "Finished methods are kept if you cancel.", so_far):
         return
     lines, panels = config.lines(home()), NAMES["own"]
     k, shares = (lines[0]["n_neighbors"] if lines else 0), _kept(lines)

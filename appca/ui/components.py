@@ -22,7 +22,7 @@ from appca.plots import components as plots
 from appca.plots.components import COURSE, association_map, data_uri, picture_of, popularity_map
 from appca.plots.style import MISSING, NEUTRAL, class_colour
 from appca.runs import store
-from appca.ui import arrivals, kit, state
+from appca.ui import arrivals, controls, kit, state
 from appca.ui.downloads import component_buttons, save_button
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, loadings, markdown, one_of, tag, words
@@ -184,7 +184,8 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
     if not len(rows):
         return tag("span", "")
     is_low, mostly = end == "low", ""
-    for classes in kit.every(dataset)[:1]:
+    now = controls.chosen(dataset, [f"label:{name}" for name in dataset.labels] or [""])
+    for classes in sorted(kit.every(dataset), key=lambda x: f"label:{x.title}" != now)[:1]:
         codes = classes.codes[rows]
         most = [a for a, part in common(list(classes.names), codes[codes >= 0], 2) if part >= 0.5]
         mostly = f" · {', '.join(shortened(name, 16) for name in most)}" if most else ""
@@ -377,13 +378,15 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
         text += f"and {other['direction']} with it."
     if first["technical"]:
         text += f" {capital(first['technical'])}, so it may stem from the measurement."
+    is_sorted = tests["technical"] == association.SORTED
+    for name in tests["column"][is_sorted & (tests["effect"] > first["effect"])][:1]:
+        text += f" “{markdown(shortened(name))}” has a larger effect, but {association.SORTED}."
     return text
 
 
 def _names(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> None:
     rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
-    mostly_zero = (dataset.X[rows] == 0).mean(axis=0) > 0.5
-    of = tests, np.array(dataset.column_names)[mostly_zero]
+    of = tests, np.array(dataset.column_names)[(dataset.X[rows] == 0).mean(axis=0) > 0.5]
     proposed = {} if shown.run is None else association.proposed_names(*of)
     free = {k: name for k, name in proposed.items() if not own_name(shown.fitted, k - 1)}
     if not free:

@@ -224,7 +224,8 @@ def _halves(dataset: Dataset, shown: Shown) -> tuple[Stability | None, bool]:
 def in_short(dataset: Dataset, shown: Shown) -> str:
     """Summarize the stored checks of a fit in a few words; without checks, how it ended."""
     fitted = shown.fitted
-    if fitted.posterior or kit.still_improves(shown) or shown.config.stopped_at is not None:
+    is_odd = shown.config.stopped_at is not None or "floor" in shown.info.stop_reason
+    if fitted.posterior or kit.still_improves(shown) or is_odd:
         return kit.ending(shown)
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
     every = [*used, *diagnostics.of_rows(fitted, 0)]
@@ -250,8 +251,7 @@ def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Che
             Y = fitted.preprocessing.transform
             share = kept(f"floor-{shown.key}", lambda: compare.share_at_floor(noise, Y(dataset.X)))
         checks = diagnostics.of_climb(fitted.log_likelihoods, shown.info.stop_reason, share)
-    of_components = diagnostics.of_components
-    checks += kept(f"used-{shown.key}", lambda: of_components(fitted, dataset.ids))
+    checks += kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
     if halves is not None:
         checks += diagnostics.of_halves(*_halves(dataset, shown))
     else:

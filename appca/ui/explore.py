@@ -298,8 +298,7 @@ def _better_variant(dataset: Dataset, shown: fits.Shown) -> None:
     if not is_usual or gaps > FEW_GAPS * dataset.X.size or dataset.n_rows < LEAST_CHECKED:
         return
     check, no = models_of(now), f"{dataset.digest} scales"
-    seconds = sum(estimate(check, dataset)[:3])
-    if seconds > CHECK_SECONDS or {check.id, no} & fits.declined():
+    if sum(estimate(check, dataset)[:3]) > CHECK_SECONDS or {check.id, no} & fits.declined():
         return
     measured = check.measured(home())
     if not measured.keys() >= {PAPER, ROW_SCALES, VARIANCES}:

@@ -105,8 +105,7 @@ def settle() -> None:
                 state.open_dataset(digest)
             else:
                 name = services.dataset(digest).name
-                text = f"The data set “{name}” is ready; open it on the page Data."
-                state.notify("info", text)
+                state.notify("info", f"The data set “{name}” is ready; open it on the page Data.")
         elif status.kind == "fit" and why.kind == "fit":
             run = services.runs().get(status.result["run"])
             if run is not None and why.key == state.config().id:

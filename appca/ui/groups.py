@@ -39,8 +39,9 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         (whose, mask, of), (whom, others, against) = _rows(dataset, shown)
         controls.tools(dataset, shown)
-    raw = "; features as in the file, before the preparation of the fit"
-    raw = raw if shown.fitted.preprocessing.prepare else ""
+    prepare = shown.fitted.preprocessing.prepare
+    when = "after" if prepare and prepare.is_by_row else "as in the file, before"
+    raw = f"; features {when} the preparation of the fit" * bool(prepare)
     st.caption(f"{state.get(dataset).sum():,} of {counted(dataset.n_rows, 'row')} selected{raw}")
     sides = np.where(mask, 1, np.where(others, 0, -1))
     key = f"{shown.key}-{dataset.digest[:8]}-{of}-{against}"
@@ -207,7 +208,8 @@ def _similar_sentence(groups: FoundGroups) -> str:
         return f"**{total} of similar rows.**{some} Click one to select it."
     (a, b), number = joined[0]
     name, other = (markdown(shortened(classes.names[c])) for c in (a, b))
-    said = f"**{name} and {other} share a group most often: {number} of {total}.**{some}"
+    often = " most often" * (len(classes.names) > 2)
+    said = f"**{name} and {other} share a group{often}: {number} of {total}.**{some}"
     return f"{said} Click a group to select it, and see above how its rows differ."
 
 

@@ -361,8 +361,7 @@ def shown(find: Callable[[], fits.Shown | None] = fits.shown) -> fits.Shown | No
         press("Fill with column means", "fill_gaps", state.fill_gaps, data, type="primary")
         return None
     if is_new and fits.running(now.id) is None:
-        place = st.session_state[NOTE].empty()
-        with place.container(**LINE, key="fitting"):
+        with (place := st.session_state[NOTE].empty()).container(**LINE, key="fitting"):
             st.html(tag("div", words(f"Fitting {', '.join(now.sizes)} …"), role="status"))
             press("Stop", "stop_fit", fits.stop, type="tertiary")
     try:
@@ -505,6 +504,8 @@ def ending(shown: fits.Shown) -> str:
         return f"Stopped by hand after {n}"
     if still_improves(shown):
         return f"Still improving after {n}"
+    if "floor" in info.stop_reason:
+        return "Noise at its floor"
     if info.stop_reason == "closed form":
         return "Solved directly"
     return n if config.is_sampled else f"Converged after {n}"

@@ -117,8 +117,7 @@ def _read(name: str) -> Stored | None:
 
 
 def _is_of_the_paper(study: Study, options: Options) -> bool:
-    usual = study.options()
-    return all(options.get(name) == usual.get(name) for name in ("data", "recording"))
+    return all(options.get(name) == study.options().get(name) for name in ("data", "recording"))
 
 
 def _numbers_of(kept: Stored) -> str:

@@ -455,8 +455,7 @@ def follow(address: dict[str, str]) -> None:
     asked, kept = address.get("step"), _kept()
     if asked in (None, number()) or record():  # a simultaneous change has priority
         return
-    numbers = {str(step.number): place for place, step in enumerate(kept.steps)}
-    place = numbers.get(asked or "")
+    place = {str(step.number): place for place, step in enumerate(kept.steps)}.get(asked or "")
     if place is not None:
         _go(place)
     elif "data" in address or "run" in address:  # a reload: the address is from an earlier session

@@ -15,6 +15,7 @@ from appca.analysis.rule import Clause, RowRule, RuleQuality, described, rule_ta
 from appca.analysis.selections import COMBINATIONS, SelectionStore, token_of
 from appca.data.columns import NAME_LENGTH
 from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
 from appca.words import InputError
 from tests.fitted_runs import fitted_run
@@ -76,6 +77,17 @@ def test_a_planted_difference_ranks_first(seed, where):
     assert where in sentence(found)
     sizes = [abs(one.effect) for one in found.differences]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_sizes_of_rows_that_the_fit_does_not_see_are_no_differences(seed):
+    dataset, fitted, mask = made(seed)
+    X, higher = np.exp(dataset.X / 9 + 3.0 * mask[:, None]), []
+    X[mask, 2] *= 2.0
+    for how in ("clr", "none"):
+        prepared = replace(fitted, preprocessing=Preprocessing(prepare=how).fit(X))
+        told = compare(replace(dataset, X=X), prepared, mask).strongest()
+        higher.append({each.name for each in told if each.kind == "feature" and each.effect > 0})
+    assert (higher[0], len(higher[1])) == ({"f2"}, 8)
 
 
 def test_the_sentence_names_what_the_chart_shows():

@@ -284,9 +284,13 @@ TEXT = {
         *(None, ("a", "b"), ["041", "741"]),
     ),
     "numbers of samples and subjects that repeat, and of rows": Case(
-        "rownames,idno,Sample Number,subject,uv index,a\n"
-        + "\n".join(f"{i},{3 * i + i * i},{i % 130},{i // 9},{i % 7},{i / 3}" for i in range(270)),
-        *(None, ("uv index", "a"), ["0", "4", "10"], {"subject": [0] * 9 + [1]}),
+        "rownames,idno,Sample Number,subject,index,uv index,a\n"
+        + "\n".join(
+            f"{i},{3 * i + i * i},{i % 130},{i // 9},{i % 9},{i * i % 7},{i / 3}"
+            for i in range(270)
+        ),
+        *(None, ("uv index", "a"), ["0", "4", "10"]),
+        {"subject": [0] * 9 + [1], "index": [*range(9), 0]},
         facts={"Left out": "rownames (counts the rows), Sample Number (repeated ids)"},
     ),
     "places have x and y": Case(

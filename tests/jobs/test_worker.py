@@ -144,8 +144,7 @@ def test_the_passes_left_are_guessed_from_falling_gains():
     values = climb(400, rate)
     true_end = next(i for i in range(10, 400) if values[i] - values[i - 10] <= tol)
     for seen in (21, 30, 40):
-        guess = passes_left(values[:seen], tol, max_iter=500)
-        assert abs(seen - 1 + guess - true_end) <= 10
+        assert abs(seen - 1 + passes_left(values[:seen], tol, max_iter=500) - true_end) <= 10
     assert passes_left(values[:20], tol, 500) is None, "too early to tell"
     assert passes_left(values[:350], tol, 500) == 0, "gains are below tol"
     assert passes_left(values[:30], tol, max_iter=40) == 10, "never beyond max_iter"

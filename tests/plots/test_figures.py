@@ -365,8 +365,7 @@ def test_every_component_has_its_image_under_its_name(seed):
 def test_without_images_the_strongest_features_are_bars():
     patterns = np.array([[3.0, -1, 2], [0, 5, -6]])
     axes = component_figure(patterns, ["one", "$two$"], None, ("a", "b", "c")).axes
-    widths = [[bar.get_width() for bar in each.patches] for each in axes]
-    assert widths == [[-1, 2, 3], [0, 5, -6]]
+    assert [[bar.get_width() for bar in each.patches] for each in axes] == [[-1, 2, 3], [0, 5, -6]]
     names = [[label.get_text() for label in each.get_yticklabels()] for each in axes]
     assert names == [["b", "c", "a"], ["a", "b", "c"]]
 

@@ -71,8 +71,7 @@ def draw_alpha_buffet(rng, prior, alpha, Z):
     """
     shape, rate = alpha_buffet(prior, Z)
     proposed = rng.gamma(shape, 1 / rate)
-    accepted = rng.random() < Q(alpha, *Z.shape) / Q(proposed, *Z.shape)
-    return proposed if accepted else alpha
+    return proposed if rng.random() < Q(alpha, *Z.shape) / Q(proposed, *Z.shape) else alpha
 
 
 def alpha_finite(prior, pi):
@@ -84,6 +83,5 @@ def alpha_finite(prior, pi):
 def draw_alpha_finite(rng, prior, alpha, Z):
     """Pi given Z and alpha, then alpha given pi; pi is forgotten."""
     (N, K), m = Z.shape, Z.sum(axis=0)
-    pi = rng.beta(m + alpha / K, N - m + 1)
-    shape, rate = alpha_finite(prior, pi)
+    shape, rate = alpha_finite(prior, rng.beta(m + alpha / K, N - m + 1))
     return rng.gamma(shape, 1 / rate)

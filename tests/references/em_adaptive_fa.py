@@ -41,8 +41,7 @@ def support_probabilities(*at):
 
 def certain(members, K):
     """Probabilities (N, C) of supports that are known: members (N, L), in any order."""
-    supports = supports_of(K, members.shape[1])
-    return 1.0 * (np.sort(members, axis=1)[:, None] == supports).all(axis=2)
+    return 1.0 * (np.sort(members, axis=1)[:, None] == supports_of(K, members.shape[1])).all(axis=2)
 
 
 def moments(Y, W, mu, sigma2, L, p, tau2=1.0):

@@ -63,8 +63,7 @@ def test_a_grid_fills_survives_cancel_and_reload_and_its_answer_is_adopted(start
     app.button(key=START).click().run()
     config, job = asked(jobs, GridConfig)
     assert address(app)["grid"] == config.id == job.spec["key"]
-    again = healthy(start(PAGE, **address(app)))
-    assert "choose_cancel" in keys(again)
+    assert "choose_cancel" in keys(healthy(start(PAGE, **address(app))))
     lines = []
     for k, n, fold in config.steps():  # four components, two to a row, predict best by far
         nats = -9 - 2 * abs(k - 4) - 3 * abs(n - 2) + 0.01 * fold
@@ -98,8 +97,7 @@ def test_grids_of_models_without_l_of_sampled_ones_and_of_too_few_rows(start, ta
     quick = stored_run(table, "aFA", n_components=3, n_active=1)  # chains take long
     sampled = replace(quick.config, parameters=quick.config.parameters | {"inference": "gibbs"})
     RunStore(home()).save(sampled, FitResult(quick.fitted, quick.info))
-    app = healthy(start(PAGE, run=sampled.id))
-    app.button(key=START).click().run()
+    healthy(start(PAGE, run=sampled.id)).button(key=START).click().run()
     config, _ = asked(jobs, GridConfig)
     assert (config.model, config.parameters["inference"]) == ("aFA", "em")
     assert "n_draws" not in config.parameters
@@ -229,8 +227,7 @@ def test_a_first_visit_compares_with_pca_and_one_press_with_others(start, wine):
     mask = app.session_state[state.KEYS.selections][wine.digest]
     assert 0 < mask.mean() < 1
     assert f"Select the {mask.sum()} rows that differ" in [one.label for one in app.button]
-    again = healthy(start(TRUST, **address(app)))
-    assert address(again)["with"] == wider.id
+    assert address(healthy(start(TRUST, **address(app))))["with"] == wider.id
 
 
 def test_runs_of_other_data_are_not_offered_and_a_wrong_address_gets_another(start, wine):

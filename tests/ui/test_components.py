@@ -99,7 +99,7 @@ def test_technical_columns_are_marked_and_the_region_of_a_voxel_is_a_class():
     lines += [("day", SORTED)]
     tests = pd.DataFrame(lines, columns=["column", "technical"])
     named = ordered(tests, load("wine").labels)["column"].tolist()
-    assert named == [*("cultivar", "row sum (technical)", "day (sorted by it)", "ash", "ash")]
+    assert named == [*("cultivar", "row sum (artifact?)", "day (sorted by it)", "ash", "ash")]
     recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
     sets = components.Sets({"region 4": ["voxel-0-0-1"]}, "file")
     assert components.regions(recording, sets)["region"].tolist() == ["region 4", ""]
@@ -213,8 +213,7 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     assert "Repeated rows" not in told(app)
     gaps = np.zeros((wine.n_rows, 7), dtype=bool)
     gaps[20:, 0] = True
-    bare = Dataset("bare", wine.X[:, :7], wine.ids, missing=gaps)
-    app = start("groups/differences", data=bare)
+    app = start("groups/differences", data=Dataset("bare", wine.X[:, :7], wine.ids, missing=gaps))
     app = healthy(app.toggle(key="similar_rows").set_value(True).run())
     assert "groups of similar rows" in told(app)
     apart = html(healthy(go(app, "groups/unusual")))

@@ -222,8 +222,7 @@ def saved(monkeypatch) -> list:
 def test_the_run_s_own_rows_shuffled_get_the_run_s_own_numbers_in_files_of_all_kinds(page, saved):
     frame = wine_frame().sample(frac=1, axis=1, random_state=1).assign(extra=1.5)
     app = healthy(upload(page, csv_of(frame)))
-    said = "178 new rows; columns matched by name, in another order; not used: “extra”"
-    assert said in told(app)
+    assert "178 new rows; columns matched by name, in another order; not used: “extra”" in told(app)
     made, shown = saved[-1]
     table, run = made(), RunStore(home()).get(address(app)["run"])
     assert shown.run.id == run.id

@@ -586,8 +586,7 @@ def test_a_row_says_how_many_components_it_uses_and_how_sure_that_is(start):
     rng = np.random.default_rng(0)
     signs, used = rng.choice([-1.0, 1.0], (90, 3)), np.arange(90)[:, None] % 3 > np.arange(3)
     X = 120.0 + (signs * used) @ np.eye(16)[:3] * 60.0 + rng.normal(size=(90, 16))
-    ids = np.array([f"row-{n}" for n in range(90)])
-    dataset = Dataset("sizes", X, ids, {}, (4, 4), None, {})
+    dataset = Dataset("sizes", X, np.array([f"row-{n}" for n in range(90)]), {}, (4, 4), None, {})
     run = stored_run(dataset, "aPPCA", {"centre": True}, n_components=3, n_active="learned")
     app = start(PLACE, run=run.id)
     for row, wanted in enumerate(["0 components", "1 component", "2 components"]):

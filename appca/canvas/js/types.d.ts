@@ -124,8 +124,6 @@ interface Callbacks {
   describe?: (rows: number[]) => Promise<string[][]>;
 }
 
-// Parts of the picture
-
 interface Panel {
   index: number; name: string; components: number[]; axes: number[]; start: number; count: number;
   cell?: [number, number]; size: number; other?: boolean; // contains the rows of all gathered subspaces

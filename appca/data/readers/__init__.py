@@ -74,8 +74,7 @@ _ROW = re.compile(rb"\d[\s,;|]+[-+.]?\d")
 
 def kind_of(name: str, file: File | None = None) -> str | None:
     """Return the kind of a file by its extension, else by its first bytes."""
-    lower = name.lower()
-    kind = next((key for key, kind in KINDS.items() if lower.endswith(kind.endings)), None)
+    kind = next((key for key, kind in KINDS.items() if name.lower().endswith(kind.endings)), None)
     if kind is not None or file is None:
         return kind
     with uploads.file_stream(name, file) as stream:

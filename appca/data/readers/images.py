@@ -215,8 +215,7 @@ def _page(image: "Image.Image", tags: Mapping[int, Any], size: tuple[int, int] |
         return Page(levels.astype(levels.dtype.newbyteorder("="), copy=False))
     alpha = None
     if image.has_transparency_data:
-        image = image.convert("RGBA")
-        opacity = resized(image.getchannel("A"))
+        opacity = resized((image := image.convert("RGBA")).getchannel("A"))
         alpha = opacity if opacity.min(initial=255) < 255 else None
     if image.mode == "1":
         image = image.convert("L")

@@ -411,6 +411,7 @@ _ID_NAME = re.compile(
     r"|(sample|specimen|subject|patient|participant|respondent)([ _-]?(number|no|nr)[.]?)?",
     re.IGNORECASE,
 )
+_INDEX = re.compile(r"(?i)(index|key)$")  # an id only if it counts or differs in all rows
 _PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
 _DATE = re.compile(
     r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(?=\d\d?:\d[^-]*$)"
@@ -591,10 +592,14 @@ def _described(values: np.ndarray, column: Column, *, is_first: bool) -> Column:
     grows = whole and complete and len(values) > 1 and bool((values[:-1] < values[1:]).all())
     grows = grows and (is_first or column.called_id or high - low == len(values) - 1)
     matters = column.called_id or is_label_name(column.name) or is_large or (is_first and whole)
+    distinct, next_ = len(np.unique(present)) if matters else 0, values[1:]
+    counts = complete and bool(((next_ == values[:-1] + 1) | (next_ == values[0])).all())
+    is_measure = _INDEX.search(column.name) and not counts and distinct < len(values)
     return column._replace(
+        called_id=column.called_id and not is_measure,
         complete=complete,
         filled=len(present) / len(values),
-        distinct=len(np.unique(present)) if matters else 0,
+        distinct=distinct,
         whole=whole,
         grows=grows,
         span=0.0 if low == high else float(high) - float(low),
@@ -679,8 +684,7 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
     are_classes = n <= n_rows / 2 if n_rows >= _FEWEST else n < max(2, n_rows)
     if column.is_large:
         return "ignored", "whole numbers of more than 15 digits"
-    repeats = are_classes and not column.name.lower().endswith(("index", "key"))
-    if repeats and column.called_id and column.kind == "number" and column.whole:
+    if are_classes and column.called_id and column.kind == "number" and column.whole:
         return ("label", "") if n <= FEW else ("ignored", "repeated ids")
     if column.kind == "number":
         few_values = column.whole and n <= FEW and are_classes and is_label_name(column.name)

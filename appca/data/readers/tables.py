@@ -409,8 +409,7 @@ def _header(grid: Grid) -> tuple[bool, bool]:
     outside = (above > high + reach) | (above < low - reach) | (np.nan_to_num(body) % 1).any(axis=0)
     far = bool(outside.mean() > 0.5)
     counted_up = len(above) > 3 and bool((above == np.arange(len(above))).all())
-    clear = (far or counted_up) and (worded or len(above) > 2)
-    if clear or (worded and not alike):
+    if ((far or counted_up) and (worded or len(above) > 2)) or (worded and not alike):
         return True, bool(alike and not worded)
     return False, far or worded
 
@@ -636,8 +635,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     first, titles = lay_out(name, some[:_SAMPLE_ROWS], options.header, width, report)
     body = some[first:]
     for i in range(1, len(body)):
-        below = body[i].line > body[i - 1].line + 1
-        if below and _heads_table(body[i : i + 3], some[:first]):
+        if body[i].line > body[i - 1].line + 1 and _heads_table(body[i : i + 3], some[:first]):
             lines[_SECOND], body = len(body) - i, body[:i]
             break
     cells = [row.cells + [""] * (width - len(row.cells)) for row in body]

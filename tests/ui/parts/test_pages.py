@@ -76,7 +76,7 @@ def test_preprocessing_is_part_of_the_run_and_of_the_tests_of_features(start, mo
     app.selectbox(key="pre-prepare").select("counts").run()
     assert app.selectbox(key="pre-scale").value == "global"
     assert html(healthy(app)).count("All values") == 2
-    assert "features as in the file" in told(healthy(go(app, "groups/differences")))
+    assert "features after the preparation" in told(healthy(go(app, "groups/differences")))
     given, associated = [], components.associated
     look = lambda *of, **how: given.append(of[2]) or associated(*of, **how)  # noqa: E731
     monkeypatch.setattr(components, "associated", look)

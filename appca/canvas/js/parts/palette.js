@@ -69,8 +69,9 @@ async function rowsOf({ meta, rows, scene, colouring }, query) {
     ['#', 'row ', `${word.toLowerCase()} `].find((name) => query.startsWith(name)) ?? '';
   const number = /^\d[\d,]*$/.exec(query.slice(called.length))?.[0].replaceAll(',', '');
   const row = number ? Number(number) - (meta.words?.first ?? 0) : -1;
-  const hits = row >= 0 && row < rows.count ? [hit(row)] : [];
   const values = called === '#' ? [] : await rowsWith(scene, query, colouring?.title);
+  const isId = values.some(({ title, value }) => title === 'Id' && value === query); // not a place
+  const hits = row >= 0 && row < rows.count && !isId ? [hit(row)] : [];
   for (const { title, value, row } of values)
     if (!hits.some((other) => other.row === row)) hits.push(hit(row, `, ${title} ${value}`));
   return hits;
