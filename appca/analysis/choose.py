@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from appca.analysis.campaign import MOST_ROWS, FitCampaign, Measure, Step, sample_of
+from appca.analysis.components import ROUGHLY
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.models.settings import LEARNED, estimator_class
@@ -96,9 +97,13 @@ class GridConfig(_HeldOut):
     def measuring(self, dataset: Dataset) -> Measure:
         """Return a function that measures nats, gain over PPCA, its error, and noise's nats.
 
-        The same without the row farthest from the centre, that row, and the seconds follow.
+        The same without the row farthest from the centre, that row, the least |cos| of a component
+        with its match in the first fold, and the seconds follow.
         """
+        from appca.models.draws import match
+
         split = folds(dataset.n_rows, self.n_folds, self.max_rows)
+        first: dict[Cell, Floats] = {}  # components of the first fold of the cell
 
         @cache
         def prepared(fold: int) -> list[Floats]:
@@ -113,16 +118,21 @@ class GridConfig(_HeldOut):
             (k, active, fold), began = step, time.perf_counter()
             train, test = prepared(fold)
             if k > min(len(train) - 1, np.inf if self.model == "aFA" else train.shape[1]):
-                return [*[None] * 9, 0.0]
+                return [*[None] * 10, 0.0]
             model = _fitted(self, train, k, active, ppca=k == active)
             noise = model.noise_variance_
             if np.ndim(noise) == 0 and noise < LEAST_NOISE * np.nanvar(train, axis=0).mean():
-                return [*[None] * 9, round(time.perf_counter() - began, 4)]
+                return [*[None] * 10, round(time.perf_counter() - began, 4)]
             nats, without = model.score_samples(test), without_components(model, train, test)
             every, far = [nats, nats - of_ppca(active, fold), without], int(without.argmin())
             measured = [*_means(*every), *_means(*np.delete(every, far, axis=1))]
             values = [float(value) if np.isfinite(value) else None for value in measured]
-            return [*values, int(split[fold][1][far]), round(time.perf_counter() - began, 4)]
+            if (k, active) not in first:  # an interruption may have been after the first fold
+                of = model if fold == 0 else _fitted(self, prepared(0)[0], k, active, k == active)
+                first[k, active] = of.components_
+            pairs = match(first[k, active], model.components_)
+            values += [int(split[fold][1][far]), float(pairs.cosine.min())]
+            return [*values, round(time.perf_counter() - began, 4)]
 
         return measure_step
 
@@ -173,20 +183,23 @@ class GridTable(NamedTuple):
     log_likelihood: Floats  # (nK, nL, fold) held-out nats per row
     over_ppca: Floats  # (nK, nL, fold, 2) gain over PPCA with L, and its standard error
     without: float  # log-likelihood without components
+    cosines: Floats  # (nK, nL, fold) least |cos| of a component with its match in the first fold
 
 
 def table(config: GridConfig, measured: Mapping[Step, Record], but_far: bool = False) -> GridTable:
     """Arrange the records of a grid; `but_far` leaves out the farthest row of every fold."""
-    at = slice(4, 8) if but_far else slice(4)
+    at = [*range(4 * but_far, 4 * but_far + 4), 9]
 
     def in_folds(k: int, active: int) -> Floats:
         steps = ((k, active, fold) for fold in range(config.n_folds))
-        return np.array([measured.get(step, [None] * 8)[at] for step in steps], dtype=np.float64)
+        found = (measured.get(step, [None] * 10) for step in steps)
+        return np.array([[record[i] for i in at] for record in found], dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
     some = np.isfinite(values[..., 3])
     without = float(values[..., 3][some].mean()) if some.any() else math.nan
-    return GridTable(config.components, config.actives, values[..., 0], values[..., 1:3], without)
+    nats, more, cosines = values[..., 0], values[..., 1:3], values[..., 4]
+    return GridTable(config.components, config.actives, nats, more, without, cosines)
 
 
 def behind(log_likelihood: Floats) -> tuple[Floats, Floats]:
@@ -211,6 +224,19 @@ def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
     K, L = cell
     more, errors = grid.over_ppca[grid.components.index(K), grid.actives.index(L)].T
     return float(more.mean()), float(np.sqrt(np.square(errors).sum()) / len(errors))
+
+
+def unsteady(grid: GridTable, cell: Cell) -> str:
+    """Name the best cell with the same components in all folds, if this cell has others in some."""
+    returns = np.asarray((grid.cosines >= ROUGHLY).all(axis=-1))
+    if returns[grid.components.index(cell[0]), grid.actives.index(cell[1])]:
+        return ""
+    if not returns.any():
+        return " Its components change with the rows, as those of all choices here."
+    nats = np.where(returns, grid.log_likelihood.mean(axis=-1), -np.inf)
+    k, active = np.unravel_index(nats.argmax(), nats.shape)
+    other = f"K = {grid.components[k]} and L = {grid.actives[active]}"
+    return f" Its components change with the rows; those of {other} hardly do."
 
 
 def advise(grid: GridTable) -> tuple[Cell, str] | None:

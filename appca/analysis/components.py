@@ -126,8 +126,7 @@ def farthest(fitted: FittedRun) -> tuple[int, float, bool]:
     row = int(power.argmax())
     share = float(power[row] / max(power.sum(), np.finfo(float).tiny))
     n, L = len(fitted.active), max(1.0, float(fitted.active.sum(axis=1).mean()))
-    by_chance = betaincinv(L / 2, L * (n - 1) / 2, 1 - 0.01 / n)
-    return row, share, share > max(MOST_OF_A_ROW, by_chance)
+    return row, share, share > max(MOST_OF_A_ROW, betaincinv(L / 2, L * (n - 1) / 2, 1 - 0.01 / n))
 
 
 def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:
@@ -178,8 +177,7 @@ def ranked(active: np.ndarray) -> list[Subspace]:
     _, first, member = np.unique(keys, return_index=True, return_inverse=True)
     groups = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member))[:-1])
     sets = (tuple(np.flatnonzero(active[start]).tolist()) for start in first)
-    subspaces = map(Subspace, sets, groups)
-    return sorted(subspaces, key=lambda s: (-len(s.rows), s.components))
+    return sorted(map(Subspace, sets, groups), key=lambda s: (-len(s.rows), s.components))
 
 
 class Supports(NamedTuple):

@@ -208,8 +208,7 @@ def odd_in_features(
     alone = far / max(_tail_limit(far, most), np.log(n * d))  # beyond: 0.1 of n d exponentials
     worst = np.where(alone > joint, away.argmax(axis=1), np.abs(unexpected).argmax(axis=1))
     both = np.maximum(alone, joint)
-    rows = np.argsort(-both, kind="stable")[: (both > 1).sum()]
-    return rows, varied[worst], both
+    return np.argsort(-both, kind="stable")[: (both > 1).sum()], varied[worst], both
 
 
 def _tail_limit(x: np.ndarray, most: int) -> float:

@@ -173,6 +173,7 @@ def _draw(
     (k, active), text = best
     more, error = choose.gain(grid, best[0])
     title = f"Try K = {k} and L = {active}"
+    doubt += choose.unsteady(grid, best[0])
     text += " L = K is PCA." * (k == active) + doubt
     if k > active and more <= CLEAR * error:
         how = "does better" if more < -CLEAR * error else "may do as well"

@@ -368,8 +368,7 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
     what = "the score on" if first["part"] == "score" else "the use of"
     way = "; ".join(end.replace(": ", " for ", 1) for end in first["direction"].split("; "))
     way = way if first["kind"] == "class" else f"it {way} with it"
-    said = f"“{column}” goes most with {what} {component}: {way}."
-    text = f"**{markdown(said)}**"
+    text = f"**{markdown(f'“{column}” goes most with {what} {component}: {way}.')}**"
     same = (sound["component"] == first["component"]) & (sound["part"] == first["part"])
     others = sound[same & ~sound["column"].isin([*dataset.labels, first["column"]])]
     if len(others) and first["column"] in dataset.labels:

@@ -26,6 +26,7 @@ from appca.analysis.choose import (
     gain,
     near,
     table,
+    unsteady,
     without_components,
 )
 from appca.analysis.compare import MaskedConfig, ModelsConfig
@@ -113,7 +114,7 @@ def test_an_interrupted_campaign_goes_on_where_it_was_and_ends_the_same(
     assert list(config.records(broken)) == config.steps()[:2]
     config.complete(DATA, broken, lambda place, _share: told.append(place))
     assert sorted(set(told)) == list(range(2, len(config.steps())))
-    timed = {"grid": 9, "models": 2}.get(kind)  # the place of the seconds
+    timed = {"grid": 10, "models": 2}.get(kind)  # the place of the seconds
     first, again = (
         [[v for i, v in enumerate(record) if i != timed] for record in config.records(at).values()]
         for at in (tmp_path, broken)
@@ -237,11 +238,27 @@ def test_a_row_far_from_all_others_is_named_if_it_decides(tmp_path):
     assert decisive(*measured(dataset_of(X), tmp_path, **sizes)) == ((5, 2), [50])
 
 
+def test_components_that_change_with_the_rows_are_told(tmp_path):
+    X, sizes = (
+        planted(300, 8, 4, 2, seed=2, noise=0.3).X,
+        {"components": (2, 3, 4), "actives": (1, 2)},
+    )
+    grid = table(*measured(dataset_of(X), tmp_path, **sizes))
+    assert (unsteady(grid, (4, 2)), np.round(grid.cosines[2, 1], 1).tolist()) == ("", [1, 1, 1])
+    cosines = np.where(np.arange(3) == 2, 0.5, grid.cosines)
+    assert unsteady(grid._replace(cosines=cosines), (4, 2)).endswith(
+        "as those of all choices here."
+    )
+    cosines[1, 1] = 0.9
+    assert "those of K = 3 and L = 2 hardly do" in unsteady(grid._replace(cosines=cosines), (4, 2))
+
+
 def made_up(log_likelihood, components, actives, without=-100.0) -> GridTable:
     values = np.asarray(log_likelihood, dtype=float)
     if values.ndim == 2:
         values = np.repeat(values[..., None], 3, axis=2)
-    return GridTable(components, actives, values, np.zeros((*values.shape, 2)), without)
+    of_ppca = np.zeros((*values.shape, 2))
+    return GridTable(components, actives, values, of_ppca, without, np.ones(values.shape))
 
 
 def test_gains_are_over_probabilistic_pca(dataset, tmp_path):
@@ -273,8 +290,7 @@ def test_gains_are_over_probabilistic_pca(dataset, tmp_path):
 def test_cells_are_compared_fold_by_fold():
     easy = np.array([0.0, 10.0, -20.0])  # what all cells share
     worse, wobbling = np.array([1.0, 1.01, 0.99]), np.array([0.9, -0.4, 0.2])
-    values = np.stack([easy, easy - worse, easy - wobbling])
-    assert near(values).tolist() == [True, False, True]
+    assert near(np.stack([easy, easy - worse, easy - wobbling])).tolist() == [True, False, True]
 
 
 def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
@@ -293,7 +309,7 @@ def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
     assert advise(grid._replace(without=-20.0)) == ((4, 2), of_k)
     assert advise(made_up([[1.0, 1.5, 9.0]], (3,), (1, 2, 3), without=-1.0))[0] == (3, 3)
     config = GridConfig("d" * 64, {}, "aPPCA", {}, (2, 3), (1, 2), n_folds=2)
-    one, better = [-5.0, 0.1, 0.1, -9.0, 0.1], [-1.0, 0.1, 0.1, -9.0, 0.1]
+    one, better = ([nats, 0.1, 0.1, -9.0, *[0.1] * 7] for nats in (-5.0, -1.0))
     grid = table(config, {(2, 1, 0): one, (2, 1, 1): one, (3, 1, 0): better})
     assert np.isnan(grid.log_likelihood.mean(axis=-1)).sum() == 3  # cells without all folds
     assert (advise(grid)[0], advise(table(config, {}))) == ((2, 1), None)

@@ -141,8 +141,7 @@ def test_chains_apart_slow_short_or_stuck_are_named(seed):
 
 
 def test_a_bound_and_a_chain_on_a_lower_peak_are_found(seed):
-    rng = np.random.default_rng(seed)
-    density = rng.normal(size=(3, 50)) - np.array([[0.0], [40.0], [1.0]])
+    density = np.random.default_rng(seed).normal(size=(3, 50)) - np.array([[0.0], [40.0], [1.0]])
     numbers = np.full((3, 50), 6)
     rare = {"occupancy": np.tile([30, 20, 5, 4, 1, 1], (3, 50, 1)), "Z_mean": np.zeros((3, 100, 6))}
     drawn = {"n_components": numbers, "log_posterior": density} | rare

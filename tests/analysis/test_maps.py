@@ -231,8 +231,7 @@ def test_the_nearest_other_class_is_that_of_all_pairs_of_rows(seed):
 def check(X: np.ndarray, k: int) -> None:
     found, n = nearest_rows(X, k), len(X)
     X = X.astype(np.float64)
-    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    expected = np.sqrt(np.sort(squares, axis=1)[:, :k])
+    expected = np.sqrt(np.sort(((X[:, None] - X[None]) ** 2).sum(axis=2), axis=1)[:, :k])
     near = 1e-5 * (np.abs(X - X.mean(axis=0)).max() + 1e-12) * X.shape[1] ** 0.5
     np.testing.assert_allclose(found.distances, expected, atol=near)
     np.testing.assert_array_equal(found.indices[:, 0], np.arange(n))

@@ -280,8 +280,7 @@ def planted(seed: int, n_rows: int = 240):
 
 def test_a_mixture_counts_classes_and_those_that_join_come_first_the_tighter_among_equals():
     group = SimilarRows((0,), np.arange(20), 0.1)
-    codes = np.array([1] * 10 + [0] * 7 + [2] + [-1] * 2)
-    ((_, found),) = mixtures([group], codes, 4)
+    ((_, found),) = mixtures([group], np.array([1] * 10 + [0] * 7 + [2] + [-1] * 2), 4)
     assert (found.counts.tolist(), found.joined) == ([7, 10, 1, 0], (1, 0))
     shares = np.array([7, 10, 1]) / 18
     assert found.effective == pytest.approx(np.prod(shares**-shares))

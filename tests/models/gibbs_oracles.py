@@ -17,8 +17,7 @@ def log_data(Y, W, X, Z, mu, sigma2):
 
 def log_scores(X, Z, tau2):
     """log p(X | Z, tau2), active entries only."""
-    scale = np.broadcast_to(np.sqrt(tau2), X.shape)
-    return stats.norm.logpdf(X[Z], 0.0, scale[Z]).sum()
+    return stats.norm.logpdf(X[Z], 0.0, np.broadcast_to(np.sqrt(tau2), X.shape)[Z]).sum()
 
 
 def log_inverse_gamma(x, shape, rate):
@@ -85,8 +84,7 @@ def pooled_p_value(counts, expected):
     cells = np.minimum(np.cumsum(expected[order]) // 20, 10_000).astype(int)
     pooled, observed = (np.bincount(cells, x[order]) for x in (expected, counts))
     kept = pooled > 0
-    statistic = np.sum((observed - pooled)[kept] ** 2 / pooled[kept])
-    return stats.chi2.sf(statistic, kept.sum() - 1)
+    return stats.chi2.sf(np.sum((observed - pooled)[kept] ** 2 / pooled[kept]), kept.sum() - 1)
 
 
 def stationary_p_value(rng, states, log_weights, kernel, n_draws):

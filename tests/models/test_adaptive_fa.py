@@ -45,8 +45,7 @@ def recovery(model, Y, W, Z):
     """Least matched |cos| of the columns, share of Z that is right."""
     cosines = np.abs(unit(model) @ (W / np.linalg.norm(W, axis=0)))
     rows, columns = linear_sum_assignment(-cosines)
-    right = np.mean(model.allocate(Y)[:, rows] == Z[:, columns])
-    return cosines[rows, columns].min(), right
+    return cosines[rows, columns].min(), np.mean(model.allocate(Y)[:, rows] == Z[:, columns])
 
 
 @pytest.mark.parametrize("K", [10, 20])
@@ -172,8 +171,7 @@ def test_many_rows_are_settled_on_a_sample_and_end_where_all_of_them_lead(seed, 
     stages = []
     watched = AdaptiveFactorAnalysis(5, 2, init="ica", random_state=0, callback=stages.append)
     sampled = watched.fit(Y + 3.0)
-    names = list(dict.fromkeys(p.stage for p in stages))
-    assert names == ["refinement on 2,500 rows", "fit"]
+    assert list(dict.fromkeys(p.stage for p in stages)) == ["refinement on 2,500 rows", "fit"]
     levels = [p.log_likelihood for p in stages[:: len(stages) - 1]]
     assert levels[1] == sampled.log_likelihoods_[-1]
     assert levels[0] < levels[1]

@@ -54,8 +54,7 @@ def test_a_hundred_components_with_fifty_active_stay_finite_and_monotone(seed):
     data = planted(400, 120, 100, 50, seed=seed, scales=10.0)
     model = fitted(data.X, 100, 50, max_iter=20, init="pca")
     assert np.all(np.isfinite(model.score_samples(data.X)))
-    r = model.inclusion_probabilities(data.X)
-    close(r.sum(axis=1), 50.0, rtol=1e-10)
+    close(model.inclusion_probabilities(data.X).sum(axis=1), 50.0, rtol=1e-10)
     values = model.log_likelihoods_
     assert np.all(np.diff(values) >= -1e-10 * np.abs(values[1:]))
 
@@ -141,8 +140,7 @@ def test_without_noise_hard_assignment_and_em_find_the_planted_model(seed):
 def test_a_rotation_of_the_data_rotates_the_components(X, seed):
     Q = ortho_group.rvs(12, random_state=seed)
     one, two = fitted(X, 6, 3, tol=1e-8), fitted(X @ Q, 6, 3, tol=1e-8)
-    overlap = np.abs(two.components_ @ (one.components_ @ Q).T)
-    close(overlap, np.eye(6), atol=1e-5)
+    close(np.abs(two.components_ @ (one.components_ @ Q).T), np.eye(6), atol=1e-5)
     close(two.score_samples(X @ Q), one.score_samples(X), atol=1e-6)
 
 
@@ -201,8 +199,7 @@ def test_no_nearby_parameters_have_a_higher_likelihood(shape, seed):
     assert noise == pytest.approx(values[3:].mean())  # of all that were left out
     close(latent + noise, values[:3], rtol=1e-10)
     for scale in (1e-3, 1e-2, 1e-1):
-        turned = np.linalg.qr(W + scale * rng.standard_normal(W.shape))[0]
-        others = [(turned, latent, noise)]
+        others = [(np.linalg.qr(W + scale * rng.standard_normal(W.shape))[0], latent, noise)]
         others += [(W, latent * (1 + sign * scale), noise) for sign in (-1, 1)]
         others += [(W, latent, noise * (1 + sign * scale)) for sign in (-1, 1)]
         for V, t, v in others:
@@ -248,16 +245,14 @@ def test_the_global_seed_holds_where_no_random_state_is_given():
 
     def drawn(seed):
         np.random.seed(seed)  # noqa: NPY002
-        model = AdaptivePPCA(4, 2, init="random", max_iter=3)
-        return model.fit(X).sample(3)
+        return AdaptivePPCA(4, 2, init="random", max_iter=3).fit(X).sample(3)
 
     equal(drawn(3), drawn(3))
     assert not np.array_equal(drawn(3), drawn(4))
 
 
 def test_rows_with_names_warn_of_nothing_when_a_fit_goes_on(seed):
-    X = planted(150, 6, 3, 1, seed=seed, noise=0.5).X
-    table = pandas.DataFrame(X, columns=list("abcdef"))
+    table = pandas.DataFrame(planted(150, 6, 3, 1, seed=seed, noise=0.5).X, columns=list("abcdef"))
     for model in (PPCA(2), AdaptivePPCA(2, 1, init="pca", random_state=0, warm_start=True)):
         model.fit(table).fit(table)
         assert model.bic(table) > model.aic(table)
@@ -390,8 +385,7 @@ def test_awkward_features_are_survived(settings, name):
     noise = np.broadcast_to(model.noise_variance_, X.shape[1])
     seen = noise > 0  # squares in units of the noise cancel, up to their last bits
     squares = (np.square(X - X.mean(axis=0))[:, seen] / noise[seen]).sum()
-    rounding = max(1e-9, 4 * np.finfo(float).eps * squares)
-    assert (np.diff(model.log_likelihoods_) >= -rounding).all()
+    assert (np.diff(model.log_likelihoods_) >= -max(1e-9, 4 * np.finfo(float).eps * squares)).all()
     by_feature = settings["noise"] == "feature"
     left_out = by_feature and name in {"constant", "in one row"}
     assert any("omits them" in str(w.message) for w in said) == (left_out)

@@ -123,8 +123,7 @@ def press(app: AppTest, part: str, act: str, value: object = "", text: object = 
 
 def choose(app: AppTest, part: str, label: str, text: str) -> AppTest:
     """Choose a text from the list with a label in a part of the HTML."""
-    body = _list(app, label)
-    act, value = re.findall(r'data-act="(.*?)" data-value="(.*?)"', body)[0]
+    act, value = re.findall(r'data-act="(.*?)" data-value="(.*?)"', _list(app, label))[0]
     return press(app, part, act, unescape(value), choices(app, label).index(text))
 
 

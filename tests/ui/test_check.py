@@ -217,8 +217,7 @@ def test_a_first_visit_compares_with_pca_and_one_press_with_others(start, wine):
     assert "components shared" not in html(app), "PCA has no supports"
     assert "moved_select" not in keys(app)
     another_start(app)
-    second = RunStore(home()).get(address(app)["with"])
-    assert second.config.parameters["random_state"] == 1
+    assert RunStore(home()).get(address(app)["with"]).config.parameters["random_state"] == 1
     assert address(app)["run"] == own
     assert "components shared" in html(app)
     wider = run_of(wine, n_components=5, n_active=2)
@@ -429,8 +428,7 @@ def test_a_model_that_learns_the_number_of_components_shows_it(start, factors):
     run = stored_run(factors, "isFA", max_components=5, **SHORT)
     app = healthy(start(TRUST, run=run.id))
     assert answer(app) in ("good", "doubtful", "bad")
-    number = diagnostics.number_words(run.fitted.posterior, 5)
-    assert number in [one.value for one in app.caption]
+    assert diagnostics.number_words(run.fitted.posterior, 5) in [one.value for one in app.caption]
     assert html(app).count("|cos|") == len(run.fitted.components)
 
 

@@ -28,8 +28,7 @@ def test_components_are_cards_with_names_and_meaning_and_a_row_can_be_steered(st
     assert "4 components explain 44.8% of the variance" in told(app)
     assert html(app).count('data-act="select"') == 8
     assert "higher for" in html(app)
-    run = RunStore(home()).get(address(app)["run"])
-    state.rename(run, 1, "my <b>loop</b>")
+    state.rename(RunStore(home()).get(address(app)["run"]), 1, "my <b>loop</b>")
     page = html(healthy(app.run()))
     assert "my &lt;b&gt;loop&lt;/b&gt;" in page
     assert "<b>loop</b>" not in page
@@ -118,8 +117,7 @@ def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
     app.get("button_group")[1].set_value("variance").run()
     assert "of the variance of" in told(healthy(app))
     assert "569 rows. Each line adds up to 100%" in told(app)
-    z = charts(app)[-1]["data"][0]["z"]
-    values = np.frombuffer(base64.b64decode(z["bdata"])).reshape(4, 5)
+    values = np.frombuffer(base64.b64decode(charts(app)[-1]["data"][0]["z"]["bdata"])).reshape(4, 5)
     np.testing.assert_allclose(values.sum(axis=1), 1)
 
 
@@ -193,8 +191,7 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     assert "The 12 most mixed are shown." in told(app)
     app = healthy(go(app, "groups/unusual"))
     table = app.dataframe[0].value
-    worst = table[["T² / limit", "Q / limit"]].max(axis=1)
-    assert worst.is_monotonic_decreasing, "the worst first"
+    assert table[["T² / limit", "Q / limit"]].max(axis=1).is_monotonic_decreasing, "the worst first"
     assert (table["fits"] == "yes").all()
     assert "None of the 1,797 rows is far" in told(app)
     assert "heavier tails" in told(app)

@@ -346,8 +346,7 @@ def choose(app, model: str):
 
 def fit(app):
     config = app.session_state["config"]
-    result = fit_once(services.dataset(config.dataset), config)
-    return RunStore(home()).save(config, result)
+    return RunStore(home()).save(config, fit_once(services.dataset(config.dataset), config))
 
 
 def test_pca_of_many_rows_reads_blocks_and_places_rows_as_for_few(monkeypatch):
@@ -536,8 +535,7 @@ def test_chips_say_what_a_component_was_and_two_windows_show_one_numbering(start
 
 def test_numbers_are_decided_when_a_fit_is_shown_and_not_before(start):
     app = start("explore", k="6")
-    run = run_of(healthy(app))
-    numbers = run.path / "numbers.json"
+    numbers = run_of(healthy(app)).path / "numbers.json"
     assert numbers.exists()
     slider(app, "k").set_value(7).run()
     numbers.unlink()  # as of a fit of the command line, which nobody has seen
