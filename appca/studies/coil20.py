@@ -97,8 +97,7 @@ def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
     arrays, codes = outcome.arrays, outcome.arrays["codes"]
     names = [f"object {name}" for name in arrays["names"].tolist()]
     images = images_of("coil20", np.arange(len(codes)))
-    named = "{}, {} images".format
-    *subspaces, pca = panels(plots, arrays, codes, named, "images", images)
+    *subspaces, pca = panels(plots, arrays, codes, "{}, {} images".format, "images", images)
     return {
         "subspaces": plots.scatters(subspaces, names, columns=2, size=4),
         "pca": plots.scatters([pca], names, columns=1),

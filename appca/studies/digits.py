@@ -54,8 +54,7 @@ def train(X: np.ndarray, dimensions: int, epochs: int, seed: int, report: Report
 
     @jax.jit
     def step(networks: Networks, state: Any, X: Any, noise: Any) -> tuple[Networks, Any, Any]:
-        bound = jax.value_and_grad(partial(negative_bound, jax.numpy))
-        value, slope = bound(networks, X, noise)
+        value, slope = jax.value_and_grad(partial(negative_bound, jax.numpy))(networks, X, noise)
         slope = slope._replace(shift=0 * slope.shift)
         change, state = adam.update(slope, state, networks)
         return optax.apply_updates(networks, change), state, value

@@ -530,8 +530,7 @@ def ordered(Z: np.ndarray) -> list[float]:
 
 def distance(truth: list[float], curve: list[float]) -> Row:
     """Return the mean absolute difference of two sorted curves, padded with zeros to one length."""
-    pairs = np.array(list(zip_longest(truth, curve, fillvalue=0.0)))
-    apart = float(np.abs(np.diff(pairs)).mean())
+    apart = float(np.abs(np.diff(np.array(list(zip_longest(truth, curve, fillvalue=0.0))))).mean())
     return {"factors": len(curve), "true_factors": len(truth), "distance": apart}
 
 
