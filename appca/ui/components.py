@@ -188,7 +188,7 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
     for classes in sorted(kit.every(dataset), key=lambda x: f"label:{x.title}" != now)[:1]:
         codes = classes.codes[rows]
         most = [a for a, part in common(list(classes.names), codes[codes >= 0], 2) if part >= 0.5]
-        mostly = f" · {', '.join(shortened(name, 16) for name in most)}" if most else ""
+        mostly = f" · mostly {', '.join(shortened(name, 16) for name in most)}" if most else ""
     title = f"the {len(rows)} rows with the most {'negative' if is_low else 'positive'} scores"
     if dataset.image_shape is None:
         seen = ", ".join(tag("span", words(shortened(name, 14))) for name in dataset.ids[rows])

@@ -304,7 +304,7 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     if labels := kit.every(dataset):
         label, names, codes = labels[0]
         among = analysis.strays(codes, near)
-        texts = [f"{dataset.ids[row]} ({names[code]})" for row, code in among.items()]
+        texts = [f"{dataset.ids[row]} (near {names[code]})" for row, code in among.items()]
         told.append((f"Among rows of another {label}", np.array([*among], int), texts))
     for what, places, texts in told:
         if texts:
