@@ -192,8 +192,8 @@ def table(config: GridConfig, measured: Mapping[Step, Record], but_far: bool = F
 
     def in_folds(k: int, active: int) -> Floats:
         steps = ((k, active, fold) for fold in range(config.n_folds))
-        found = (measured.get(step, [None] * 10) for step in steps)
-        return np.array([[record[i] for i in at] for record in found], dtype=np.float64)
+        records = (measured.get(step, [None] * 10) for step in steps)
+        return np.array([[record[i] for i in at] for record in records], dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
     some = np.isfinite(values[..., 3])
