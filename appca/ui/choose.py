@@ -207,9 +207,10 @@ def _draw(
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
         kit.chart(plots.by_budget(picture, best[0]), "choose_curves")
-    nats = grid.log_likelihood[grid.components.index(k), grid.actives.index(active)]
-    held_out = f"{fixed(nats.mean())} ± {fixed(float(choose.standard_error(nats)))}"
-    told = [(held_out, f"nats per row at {k} and {active}, fitted to the other folds")]
+    nats, at = grid.log_likelihood[:, grid.actives.index(active)], grid.components.index(k)
+    gap, its_error = (fixed(float(values[at])) for values in choose.behind(nats))
+    told = [(fixed(nats[at].mean()), f"nats per row at {k} and {active}, fitted to other folds")]
+    told.append((f"{gap} ± {its_error}", f"nats below the best of L = {active}"))
     if np.isfinite(more) and k > active:
         told.append((f"{_signed(more)} ± {fixed(error)}", f"nats over PCA with {active}"))
     st.html(kit.numbers(told))

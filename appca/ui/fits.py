@@ -255,8 +255,7 @@ def seconds(wanted: RunConfig | None = None) -> float:
 def start_fit(*, refine: bool = False) -> str:
     """Fit the configuration in the background; `refine` marks an automatic start."""
     now = config()
-    n_rows = services.dataset(now.dataset).n_rows
-    pause = PAUSE_SECONDS + PAUSE_A_ROW * n_rows if refine else 0.0
+    pause = PAUSE_SECONDS + PAUSE_A_ROW * services.dataset(now.dataset).n_rows if refine else 0.0
     spec = {"config": now.to_dict(), "name": None, "origin": "live" if refine else "fit"}
     return start_job("fit", spec, Watched("fit", now.id, refine=refine), after=pause)
 

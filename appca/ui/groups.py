@@ -210,6 +210,7 @@ def _similar_sentence(groups: FoundGroups) -> str:
     name, other = (markdown(shortened(classes.names[c])) for c in (a, b))
     often = " most often" * (len(classes.names) > 2)
     said = f"**{name} and {other} share a group{often}: {number} of {total}.**{some}"
+    said += " A row can be in several." * groups.by_pair
     return f"{said} Click a group to select it, and see above how its rows differ."
 
 
@@ -221,8 +222,7 @@ def _grouped(fitted: FittedRun, size: int) -> list[SimilarRows]:
 
 def _card(dataset: Dataset, shown: Shown, groups: FoundGroups, place: int, is_chosen: bool) -> str:
     group, classes = groups.groups[place], groups.classes
-    name = title(group.components)
-    head = tag("b", words(f"{'Both of ' if groups.by_pair else ''}{name}"))
+    head = tag("b", words(f"{'Both of ' if groups.by_pair else ''}{title(group.components)}"))
     head += tag("span", counted(len(group.rows), "row"), "ca-quiet")
     if classes is not None:
         counts, chips = groups.mixtures[place].counts, ""

@@ -313,7 +313,7 @@ def draw(
     more: Columns,
 ) -> int:
     """Draw the rows `order` as a table, and the ticked or first row as a sum; return that row."""
-    top = order[:MOST_LISTED]
+    top = order[: MOST_LISTED if dataset.image_shape else 10 * MOST_LISTED]
     images = _images(f"{key}-{is_dark()}-{top.tolist()}", dataset, fitted, top)
     shown = {name: st.column_config.ImageColumn(name, width="small") for name in images}
     look: Any = {"hide_index": True, "width": "stretch", "height": HEIGHT, "column_config": shown}
