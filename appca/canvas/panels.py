@@ -357,8 +357,7 @@ def placed(
 def of_components(usage: Usage) -> np.ndarray:
     """Return the range (K, 2) of each component over the rows that use it."""
     components = usage.slots[usage.taken]
-    counts = np.bincount(components, minlength=usage.n_components)
-    start = np.concatenate([[0], np.cumsum(counts)])
+    start = np.concatenate([[0], np.cumsum(np.bincount(components, minlength=usage.n_components))])
     return tails(usage.values[usage.taken][np.argsort(components, kind="stable")], start)
 
 

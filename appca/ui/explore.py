@@ -27,8 +27,7 @@ from appca.ui.services import kept
 from appca.words import counted, fixed, percent, shortened
 
 Place = st.delta_generator.DeltaGenerator
-IMAGES, A_LINE = 28, 7
-MOST_BARS = 12
+IMAGES, A_LINE, MOST_BARS = 28, 7, 12
 
 
 def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
@@ -37,6 +36,9 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     if not len(rows):
         st.markdown("**Nothing selected**")
         st.caption("Draw around points with the lasso, click a count, or choose rows by a rule.")
+        st.caption(
+            "Rows near 0 on a component use others: an empty middle is no gap between kinds."
+        )
         tools(dataset, shown)
         return
     of_all = f"of {dataset.n_rows:,} rows, {percent(mask.mean())}"

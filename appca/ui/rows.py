@@ -300,8 +300,7 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
 
 
 Columns = dict[str, Any]  # by name: a value of each row
-MOST_LISTED = 100
-HEIGHT = 400
+MOST_LISTED, HEIGHT = 100, 400
 
 
 def draw(
