@@ -184,6 +184,24 @@ def component_npz(
     return npz_of(arrays)
 
 
+def filled_csv(dataset: "Dataset", imputed: np.ndarray) -> bytes:
+    """Return the data as CSV with the model's values (m,) in the missing cells."""
+    import pandas as pd
+
+    X = dataset.with_gaps()
+    X[dataset.missing] = imputed
+    names = dataset.feature_names or [f"feature_{j + 1}" for j in range(dataset.n_features)]
+    front = pd.DataFrame(front_columns(dataset, np.arange(dataset.n_rows), names))
+    return csv_bytes(pd.concat([front, pd.DataFrame(X, columns=list(names))], axis=1))
+
+
+def far_fills(dataset: "Dataset", imputed: np.ndarray) -> int:
+    """Count the values (m,) in missing cells that lie outside of all values of their column."""
+    X, column = dataset.with_gaps(), np.nonzero(dataset.missing)[1]
+    low, high = np.nanmin(X, axis=0)[column], np.nanmax(X, axis=0)[column]
+    return int(((imputed < low) | (imputed > high)).sum())
+
+
 def _features(dataset: "Dataset") -> list[str]:
     if dataset.image_shape is None or dataset.feature_names is not None:
         return list(dataset.column_names)

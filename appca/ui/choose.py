@@ -101,7 +101,10 @@ def _settings(dataset: Dataset) -> GridConfig | None:
         n_folds = ask("Folds", "n_folds", 2, min(20, dataset.n_rows))
         max_rows = ask("Maximum rows", "max_rows", 4, 10_000_000)
     ranges = tuple(range(ks[0], ks[1] + 1, step)), tuple(range(ls[0], ls[1] + 1))
-    of = now.dataset, now.preprocessing, now.model, by_em(now)
+    parameters = dict(by_em(now))
+    if now.k == now.n_active and "latent_variance" in parameters:  # as set by `_draw`
+        parameters["latent_variance"] = "shared"
+    of = now.dataset, now.preprocessing, now.model, parameters
     try:
         return GridConfig(*of, *ranges, n_folds=n_folds, max_rows=max_rows)
     except InputError as error:
@@ -412,7 +415,10 @@ def hidden_cells(dataset: Dataset, shown: Shown) -> None:
     share = percent(dataset.n_missing / dataset.X.size, 1)
     st.markdown(f"**{counted(dataset.n_missing, 'missing cell')}** in the data, {share}.")
     if shown.fitted.imputed is not None:
-        made, file = partial(filled_csv, dataset, shown.fitted.imputed), stem_of(dataset.name)
+        of, file = (dataset, shown.fitted.imputed), stem_of(dataset.name)
+        if n := tables.far_fills(*of):
+            st.caption(f"Filled with values outside of all observed ones of the column: {n:,}.")
+        made = partial(tables.filled_csv, *of)
         save_button("Save the data, filled by the model", made, f"{file}-filled.csv", key="filled")
 
 
@@ -456,14 +462,3 @@ def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, k
     if first == MEANS:
         return "Nothing predicts hidden cells better than the column means", level
     return f"Better at hidden cells than the model: {names[first].lower()}", level
-
-
-def filled_csv(dataset: Dataset, imputed: np.ndarray) -> bytes:
-    """Return the data as CSV with the model's values (m,) in the missing cells."""
-    import pandas as pd
-
-    X = dataset.with_gaps()
-    X[dataset.missing] = imputed
-    names = dataset.feature_names or [f"feature_{j + 1}" for j in range(dataset.n_features)]
-    front = pd.DataFrame(tables.front_columns(dataset, np.arange(dataset.n_rows), names))
-    return tables.csv_bytes(pd.concat([front, pd.DataFrame(X, columns=list(names))], axis=1))

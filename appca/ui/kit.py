@@ -21,7 +21,18 @@ from appca.runs.home import home
 from appca.runs.run import MODELS, RunInfo
 from appca.ui import STATIC, fits, services, state
 from appca.ui.state import KEYS, guarded
-from appca.words import InputError, about, capital, counted, duration, nats, number, percent, signed
+from appca.words import (
+    InputError,
+    about,
+    capital,
+    counted,
+    duration,
+    nats,
+    number,
+    percent,
+    shortened,
+    signed,
+)
 
 V = TypeVar("V")
 
@@ -305,7 +316,7 @@ def loadings(
             if abs(item.value) < SURE * spread[item.place]:
                 look = f"box-shadow:inset 0 0 0 1px {colour};background:none"
         bar = tag("div", tag("div", "", style=f"width:{item.share:.0%};{look}"), "ca-track")
-        text = tag("span", words(item.name), title=f"{item.name}: {value}")
+        text = tag("span", words(shortened(item.name, 16)), title=f"{item.name}: {value}")
         lines.append(tag("div", text + bar + tag("small", words(value)), "ca-loading"))
     n = WEIGHTS if len(lines) > WEIGHTS + 2 else len(lines)
     more = tag("summary", "more", "ca-quiet") + "".join(lines[n:])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from appca.analysis import tables
 from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.analysis.compare import METHODS, MaskedConfig, ModelsConfig
 from appca.analysis.diagnostics import diagnose, failures, of_chains, worst
@@ -21,7 +22,7 @@ from appca.runs.numbering import ComponentNumbers
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Run, RunStore
 from appca.ui import compare, diagnostics, explore, state
-from appca.ui.choose import filled_csv, verdict
+from appca.ui.choose import verdict
 from appca.words import percent
 from tests.models.synthetic import planted
 from tests.ui.conftest import address, charts, find, go, healthy, html, keys, stored_run, told
@@ -484,7 +485,7 @@ def test_hidden_cells_are_compared_in_a_job_and_filled_data_are_saved(start, gap
     downloads = [one.proto.label for one in app.get("download_button")]
     assert downloads == ["Save the data, filled by the model"]
     values = np.arange(gappy.n_missing) + 100.0
-    lines = [row.split(",") for row in filled_csv(gappy, values).decode().splitlines()]
+    lines = [row.split(",") for row in tables.filled_csv(gappy, values).decode().splitlines()]
     assert lines[0] == ["id", "kind", *(f"feature_{j + 1}" for j in range(6))]
     X = np.array([row[2:] for row in lines[1:]], float)
     np.testing.assert_array_equal(X[gappy.missing], values)
