@@ -275,11 +275,7 @@ def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
 
 
 def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
-    """Return values (N,) as float64, UTC datetime64 or objects, and whether they are classes.
-
-    Objects are texts of classes, or None for a missing value. With `as_numbers`, booleans and
-    complete numbers are not converted.
-    """
+    """Return values (N,): float64, UTC datetime64, or texts and None; whether they are classes."""
     import narwhals as nw
 
     if isinstance(values, TableColumn):

@@ -229,6 +229,7 @@ _RANGES = {  # name by the maximum of nonnegative columns
     np.inf: re.compile(r"(^|[ ._])(height|weight|length|width|count|area|price)s?$"),
 }
 _CHANGE = re.compile(r"change|growth|diff|gain|increase|return|gdp|ratio|error|delta|log")
+MOST_AT_LEAST = 0.3  # share of a feature's rows at its smallest value, which logarithms inflate
 FEW_ROWS, MOST_PARTS, MOST_COMPOSED = 500, 8, 300  # rows, neighbours, features: sums and means
 COLLINEAR, ROUNDED = 1e-3, 0.02  # unexplained share of variance, largest error in deviations
 
@@ -258,7 +259,8 @@ def proposed(dataset: Any) -> tuple[str, str]:
     long = np.array([len(np.unique(x)) > MANY for x in X.T])
     if is_whole and least >= 0 and min(X.shape) > 2 and long.mean() > HALF:
         total, apart = X.sum(axis=1), np.sqrt(X.var(axis=0).sum())
-        if total.std() < CLOSED * total.mean() and total.std() < CLOSED**0.5 * apart:
+        is_closed = total.std() < CLOSED * total.mean() and total.std() < CLOSED**0.5 * apart
+        if is_closed and (X.min(axis=0) == X).mean(axis=0).max() < MOST_AT_LEAST:
             return "clr", _of_shares(total, zero)
     long[long] = np.abs(_skewness(X[:, long])) > LONG
     if long.sum() < max(1, SOME * len(long), min(FEW_LONG, HALF * len(long))):
@@ -300,10 +302,7 @@ def redundant(dataset: Any) -> dict[str, str]:
 
 
 def _composites(dataset: Any) -> dict[str, str]:
-    """Map features to what they are: sums or means of neighbours, or of features named after them.
-
-    Missing parts are left out of a mean.
-    """
+    """Map sums and means of neighbours, or of features named after them, to what they are."""
     names, step = dataset.column_names, max(1, dataset.n_rows // FEW_ROWS)
     X = dataset.with_gaps(slice(None, None, step)).astype(np.float64)
     reasons, present, D = dict[str, str](), ~np.isnan(X), len(names)

@@ -271,7 +271,10 @@ def advise(grid: GridTable) -> tuple[Cell, str] | None:
         rank = f"smallest with 90% of the gain of K = {most}, the edge" if at < top else ends
     elif at == top:
         rank = "best for this L on unseen rows"
-    return (int(sizes[at]), L), f"L = {L} is {said}. K = {sizes[at]} is the {rank}."
+    reason = f"L = {L} is {said}. K = {sizes[at]} is the {rank}."
+    if not near(grid.log_likelihood)[grid.components.index(sizes[at]), j]:
+        reason += f" Best of all: K = {grid.components[at_k]} and L = {grid.actives[at_l]}."
+    return (int(sizes[at]), L), reason
 
 
 def decisive(config: GridConfig, measured: Mapping[Step, Record]) -> tuple[Cell, list[int]] | None:

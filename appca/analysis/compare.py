@@ -266,9 +266,7 @@ def log_density(
     return np.asarray(-0.5 * (squares + size + len(noise) * np.log(2 * np.pi)))
 
 
-MOST_ROWS = 3000
-LEAST_ROWS = 20
-HELD_OUT = 0.3
+MOST_ROWS, LEAST_ROWS, HELD_OUT = 3000, 20, 0.3
 LEAST_VARIANCE = 0.05  # minimum variance of a feature, relative to the mean variance
 LEAST_VARYING = 2.001  # minimum N / kurtosis of a feature
 SECONDS = 120.0  # time limit per method, for fits that can stop early

@@ -85,9 +85,7 @@ def required(alpha: float, beta: float, thin: int = 1) -> Requirement:
 
 
 # Vehtari et al. (2021): rank-normalized split R-hat below 1.01, and 100 effective draws per chain.
-LARGEST_R_HAT = 1.01
-SUSPECT_R_HAT = 1.05
-LEAST_ESS_PER_CHAIN = 100
+LARGEST_R_HAT, SUSPECT_R_HAT, LEAST_ESS_PER_CHAIN = 1.01, 1.05, 100
 LEAST_DRAWS = 4  # required by ArviZ
 WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): longer chains do not help
 
@@ -301,7 +299,7 @@ def of_rows(fitted: FittedRun, repeated: int) -> list[Check]:
     why = f"In {percent(doubtful)} of rows, no set of components is {percent(DOUBTFUL)} likely."
     clear = Check("good", f"{percent(1 - doubtful)} of choices clear", why)
     if doubtful > MOST_DOUBTFUL:
-        why = f"{why[:-1]}: lower K, and do not count rows per panel."
+        why = f"{why[:-1]}: do not count rows per panel."
         clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
     why = f"Rows like an earlier one in features and labels: {repeated:,}."
     checks = [clear] * (fitted.active.shape[1] > 2 and not fitted.active.all())  # of two, one is

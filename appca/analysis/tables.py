@@ -197,7 +197,8 @@ def filled_csv(dataset: "Dataset", imputed: np.ndarray) -> bytes:
 
 def far_fills(dataset: "Dataset", imputed: np.ndarray) -> int:
     """Count the values (m,) in missing cells that lie outside of all values of their column."""
-    X, column = dataset.with_gaps(), np.nonzero(dataset.missing)[1]
+    X = dataset.with_gaps()
+    column = np.nonzero(np.isnan(X))[1]
     low, high = np.nanmin(X, axis=0)[column], np.nanmax(X, axis=0)[column]
     return int(((imputed < low) | (imputed > high)).sum())
 

@@ -263,10 +263,7 @@ def _colouring(colour: style.Colour) -> tuple[dict[str, Any], np.ndarray]:
 
 
 def _score_spread(model: FittedModel) -> np.ndarray | None:
-    """Return the posterior standard deviation (K,) of a score, given the row's components.
-
-    None if it differs between rows, because components are not orthonormal or noise is per feature.
-    """
+    """Return the posterior standard deviation (K,) of a score if it is that of all rows."""
     W, noise = model.components.astype(np.float64), np.unique(model.noise_variance)
     scaled = model.row_scale_values is not None
     if scaled or len(noise) != 1 or not np.allclose(W @ W.T, np.eye(len(W)), atol=1e-4):

@@ -368,8 +368,7 @@ def estimate(config: Campaign, dataset: Dataset) -> list[float]:
 PASSES = 0.25  # measured seconds of a thousand passes over few rows, which L = K does not need
 START = 30.0  # seconds that a comparison of methods takes to start, mostly to compile UMAP
 SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured sum over all methods
-HELD_OUT = 0.2
-LEAST_ROWS = 20
+HELD_OUT, LEAST_ROWS = 0.2, 20
 MEASURES = ("log_likelihood", "log_likelihood_error", "mse", "mae")
 NEAR = ("trustworthiness", "continuity", "kept", "accuracy")  # [value, standard error] each
 FIRST = "ppca_l"  # measured first, because it is quick

@@ -19,8 +19,7 @@ from appca.models.numerics import Array
 from appca.models.rows import Block, Observations, Rows, about, centre_of, project, stored_width
 
 ANNEALED_ITERATIONS = 30  # number of iterations in which beta rises geometrically from 0.001 to 1
-FIRST_BETA = 0.001
-MAX_QUARTIMAX_STEPS = 200
+FIRST_BETA, MAX_QUARTIMAX_STEPS = 0.001, 200
 MAX_ICA_STEPS = 80  # K = 500 takes 45 steps; a step costs two products
 QUARTIMAX_PRECISION = 1e-4  # maximum change of the rotation in the last step
 
@@ -213,8 +212,7 @@ def screen(
         held = _coordinates(rng, rows, drawn.basis, max(fitting, sample.n))
         runs = _best(runs, FINALISTS, sample.mass)
         size = LARGER_SAMPLE * sample.n
-        learn = settings.learn_mean
-        part = some_rows(rng, held, size, learn_mean=learn) if size < held.n else held
+        part = some_rows(rng, held, size, learn_mean=settings.learn_mean) if size < held.n else held
         runs = _best(_go_on(runs, part, control, tol, limit=iterations), 1, part.mass)
         runs = _go_on(runs, held, control, loop.WINDOW * control.tol, window=LAST_WINDOW)
     best = max(runs, key=lambda run: run.log_likelihood)

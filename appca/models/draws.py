@@ -137,8 +137,7 @@ def _unit(W: ArrayLike) -> Floats:
 def _summed(answers: Array, n: int) -> Array:
     if len(answers) == n:
         return answers
-    of_draws = answers.reshape(-1, n, *answers.shape[1:])
-    return np.asarray(of_draws.sum(axis=0, dtype=np.float64))
+    return np.asarray(answers.reshape(-1, n, *answers.shape[1:]).sum(axis=0, dtype=np.float64))
 
 
 class SubspaceAtDraws(SubspacePosterior):

@@ -109,8 +109,7 @@ def describe_rows(P: Array, squares: Array, model: RowModel) -> tuple[RowPosteri
     """Posterior of rows, their likeliest supports (N, K) bool, and the supports' probabilities."""
     if len(model.grid) > 1:
         row, active = weigh(P, squares, model), likeliest(P, squares, model)
-        joint = support_density(P, squares, active, model)
-        return row, active, share_of(joint - row.log_density)
+        return row, active, share_of(support_density(P, squares, active, model) - row.log_density)
     a = _logits(P, model)
     log_sum, r, sizes = polynomials.over_supports(a, model.sizes)
     active, value = polynomials.best(a, model.sizes)
@@ -582,8 +581,7 @@ def compile_ahead() -> None:
         for dtype in (np.float64, np.float32):
             rows = Rows(np.eye(d, dtype=dtype), None, np.ones(d), d)
             settings = EMSettings(K, L, "shared", True, False, polar, 1e-8, compiled=True)
-            state = SubspaceState(np.eye(d, K), np.zeros(K), np.ones(K), 1.0)
-            expect(state, rows, settings)
+            expect(SubspaceState(np.eye(d, K), np.zeros(K), np.ones(K), 1.0), rows, settings)
 
 
 TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # limits of a tile of rows

@@ -517,8 +517,7 @@ class Criteria(Queries):
         counts = np.array([[math.comb(n, k) for k in range(L + 1)] for n in range(K)], np.int64)
         left = L - np.cumsum(active, axis=1) + active  # number of members from k on
         # If a row lacks component k, all panels that contain k and its earlier members come first.
-        rest = np.arange(K - 1, -1, -1)
-        skipped = np.where(left > 0, counts[rest, np.maximum(left - 1, 0)], 0)
+        skipped = np.where(left > 0, counts[np.arange(K - 1, -1, -1), np.maximum(left - 1, 0)], 0)
         return np.asarray(np.where(active, 0, skipped).sum(axis=1), np.int64)
 
     def get_covariance(self) -> Array:

@@ -77,8 +77,7 @@ def exchanges(Lam: Floats, c: Floats, members: Members) -> Exchanges:
     outside = np.ones((n, K), dtype=bool)
     np.put_along_axis(outside, members, values=False, axis=1)
     order = np.hstack([members, np.nonzero(outside)[1].reshape(n, K - L)])
-    rows = np.arange(n)[:, None, None]
-    Lam = Lam[rows, order[:, :, None], order[:, None, :]]
+    Lam = Lam[np.arange(n)[:, None, None], order[:, :, None], order[:, None, :]]
     c = np.take_along_axis(c, order, axis=1)
     P: Floats = np.linalg.inv(Lam[:, :L, :L]).astype(np.float64, copy=False)
     cross = Lam[:, :L, L:]
@@ -344,8 +343,7 @@ def _expect_block(
     power = rows.squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise
     moments = A_observed + WS_missing, h, S[:, i == j].sum(axis=0), supports.inclusion.sum(axis=0)
     first, value = y_observed + (at.W * h_missing).sum(axis=1), float(rows.log_density.sum())
-    sums = SubspaceStatistics(value, *moments, float(len(H)), first, float(power))
-    return sums, supports.best
+    return SubspaceStatistics(value, *moments, float(len(H)), first, float(power)), supports.best
 
 
 @dataclass

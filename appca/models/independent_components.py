@@ -53,8 +53,7 @@ def fast_ica(rng: Generator, P: Array, most: int = MAX_PASSES, weights: Any = No
 
     values, V = np.linalg.eigh(rows.summed(squared, np.zeros((q, q))) / n)
     some = values > LEAST_VARIANCE * values[-1]
-    root = np.where(some, 1.0 / np.sqrt(np.where(some, values, 1.0)), 0.0)
-    white = V * root @ V.T
+    white = V * np.where(some, 1.0 / np.sqrt(np.where(some, values, 1.0)), 0.0) @ V.T
     R = stiefel.polar(rng.standard_normal((q, q)))
     for _ in range(most):
         axes = (white @ R).astype(P.dtype)

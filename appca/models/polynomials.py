@@ -238,8 +238,7 @@ def by_points(a: Array, n_active: int, wanted: bool = True) -> tuple[Array, Arra
         log_e[part] = (above + np.log(total / size))[:n] + L * centre
         if wanted:
             x, y = (re * cosine - im * sine) / total, (re * sine + im * cosine) / total
-            sums = np.array([1.0 / total, total])
-            inclusion(p, cosine - 1.0, sine, x, y, sums, up)
+            inclusion(p, cosine - 1.0, sine, x, y, np.array([1.0 / total, total]), up)
             r[part] = up[:, :n].T
     return log_e, r
 
@@ -262,8 +261,7 @@ def _tilted(a: Array, n_active: int) -> Iterator[tuple[Any, ...]]:
     from appca.models.set_kernels import tilted
 
     n, K = a.shape
-    most = max(1, MOST_NUMBERS // (LANES * K))
-    w = LANES * max(1, min(most, -(-n // LANES)))
+    w = LANES * max(1, min(max(1, MOST_NUMBERS // (LANES * K)), -(-n // LANES)))
     away, up, down = zeros((3, K, w))
     p = zeros((K + K % 2, w))
     for start in range(0, n, w):

@@ -97,8 +97,7 @@ PREFIX = "/canvas"
 HOST = STATIC / "host.js"
 SCRIPT = f"{hashlib.sha256(closed_bundle(HOST).encode()).hexdigest()[:16]}.js"
 LOADER = (STATIC / "loader.js").read_text(encoding="utf-8").replace("NAME", SCRIPT)
-KEY_HEADER = "x-appca-key"
-MOST_ROWS = 4096
+KEY_HEADER, MOST_ROWS = "x-appca-key", 4096
 MOST_COPIED = 100_000  # maximum number of rows that PCA reads from a copy in memory
 MOST_QUESTIONS = 32  # maximum number of scenes with answers, in addition to those on screen
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})

@@ -361,6 +361,7 @@ def _tests(
 
 
 def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> str:
+    tests = tests.iloc[np.lexsort((-tests["effect"], tests["q"] >= SIGNIFICANT))]
     sound = tests[tests["technical"] == ""]
     labels = sound[sound["column"].isin(dataset.labels) & (sound["effect"] >= association.LEAST)]
     first = next(part.iloc[0] for part in (labels, sound, tests) if len(part))

@@ -22,8 +22,7 @@ from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
 from appca.words import capital, counted, listed, number, percent, shortened
 
-PANELS = 20
-REST = "rest"
+PANELS, REST, LEAST_JOINED = 20, "rest", 0.1  # share of groups that join two classes, to be told
 KINDS = {"feature": "column", "score": "score", "use": "use of a component"}
 KINDS |= {"subspace": "subspace", "class": "label", "measure": "fit"}
 
@@ -146,8 +145,7 @@ LEAST_MEMBERS = 3  # two rows may be similar by chance
 IMAGES, LINES, FEATURES = 12, 4, 5
 CHIPS, LETTERS = 6, 32
 SIZES = (5, 200)
-MOST_SUBSPACES = 40
-PANEL_HEIGHT = 620
+MOST_SUBSPACES, PANEL_HEIGHT = 40, 620
 
 
 class FoundGroups(NamedTuple):
@@ -204,7 +202,7 @@ def _similar_sentence(groups: FoundGroups) -> str:
     total, classes = counted(len(groups.groups), "group"), groups.classes
     joined, order = joined_pairs(groups.mixtures), "tightest" if classes is None else "most mixed"
     some = f" The {MOST_READ} {order} are shown." * (len(groups.groups) > MOST_READ)
-    if classes is None or not joined:
+    if classes is None or not joined or joined[0][1] < LEAST_JOINED * len(groups.groups):
         return f"**{total} of similar rows.**{some} Click one to select it."
     (a, b), number = joined[0]
     name, other = (markdown(shortened(classes.names[c])) for c in (a, b))
@@ -280,7 +278,8 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     n, beyond = dataset.n_rows, said.order[~said.fits[said.order]]
     t2, q = (said.ratios > 1).sum(axis=0)
     misfits = float((said.distances.over(said.of_model) > 1).any(axis=1).mean())
-    answer = f"None of the {n:,} rows is far from the others."
+    farthest = markdown(listed(dataset.ids[said.order[:3]].tolist()))
+    answer = f"None of the {n:,} rows is beyond a limit; the farthest are {farthest}."
     if len(beyond):
         some = f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others"
         ways = {"far from their subspace": q, "far out within their subspace": t2, ODD: len(odd)}

@@ -115,8 +115,7 @@ def _outcome(
 MOST_OLD, MOST_NEW, PLACEMENT_SEED = 3000, 5000, 11
 KINDS = ("new, fits", "new, does not fit", "the data")
 OLD = 2  # the last of `KINDS`
-COLOURING = "new"
-HEIGHT = 720
+COLOURING, HEIGHT = "new", 720
 
 
 class DescribedData(NamedTuple):

@@ -61,9 +61,7 @@ def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
     return montage(on_page(dataset, sheets.tiles_of(dataset, rows)), columns, ground=ground)
 
 
-PARAMETER = "row"
-WANTED = "point_wanted"
-LONGEST = 200
+PARAMETER, WANTED, LONGEST = "row", "point_wanted", 200
 LONGEST_NUMBER, MOST_LABELS = 16, 3
 
 
@@ -150,9 +148,7 @@ def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None
     return int(among[place]) if 0 <= place < len(among) else None
 
 
-NEAREST = 6
-FEATURES = 12
-OTHERS = 3
+NEAREST, FEATURES, OTHERS = 6, 12, 3
 DOUBTFUL, CERTAIN = 0.5, 0.9
 
 

@@ -304,6 +304,7 @@ def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
     curves = np.stack([2 * np.minimum(k, 5) + 0.1 * k - 5, 2 * np.minimum(k, 5) + 0.1 * k], axis=1)
     grid = made_up(curves, tuple(range(2, 9)), (1, 2))
     of_k = "K = {} is the smallest with 90% of the gain of K = 8, the edge."
+    of_k += " Best of all: K = 8 and L = 2."
     assert advise(grid) == ((2, 1), "L = 1 is enough: more adds little. " + of_k.format(2))
     of_k = "L = 2 is the largest of the grid and still helps. " + of_k.format(4)
     assert advise(grid._replace(without=-20.0)) == ((4, 2), of_k)
@@ -319,7 +320,9 @@ def test_a_best_k_inside_the_grid_is_taken_or_one_within_a_standard_error():
     curve = [-33.57, -33.25, -33.08, -33.04, -33.07, -33.2]  # a questionnaire, L = 2
     curves = np.stack([np.array(curve) - 0.5, curve, np.array(curve) + 0.3], axis=1)
     grid = made_up(curves, tuple(range(2, 8)), (1, 2, 3), without=-36.54)
-    said = "L = 2 is enough: more adds little. K = {} is the {}.".format
+    said = (
+        "L = 2 is enough: more adds little. K = {} is the {}. Best of all: K = 5 and L = 3.".format
+    )
     assert advise(grid) == ((5, 2), said(5, "best for this L on unseen rows"))
     noisy = grid.log_likelihood.copy()
     noisy[2, 1] += [0.2, -0.1, -0.1]  # K = 4 leads in one fold

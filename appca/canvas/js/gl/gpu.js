@@ -104,7 +104,7 @@ vec2 place() { // pixels; raw scores through the two axes into the panel's plot
   plot = texelFetch(uPanels, ivec2(1, panel), 0); look = texelFetch(uPanels, ivec2(2, panel), 0);
   flags = texelFetch(uFlags, row, 0).r;
   vec2 p = at.xy + at.zw * vec2(dot(uX, aRaw), dot(uY, aRaw));
-  strength = (flags & 8u) != 0u ? 0. : look.y;
+  strength = (flags & 8u) != 0u ? 0. : look.y; if ((flags & 4u) != 0u) p = clamp(p, plot.xy, plot.zw); // marked rows beyond the axes
   if (uMode == 1) { p = mix(aFrom.xy, p, uT); strength *= aFrom.z > .5 ? 1. : smoothstep(.66, 1., uT); }
   else if (any(lessThan(p, plot.xy - .5)) || any(greaterThan(p, plot.zw + .5))) strength = 0.;
   if (uMode == 2) strength *= min(1., dot(aFrom.xy, uFade));
