@@ -374,8 +374,8 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
     others = sound[same & ~sound["column"].isin([*dataset.labels, first["column"]])]
     if len(others) and first["column"] in dataset.labels:
         other = others.iloc[0]
-        text += f" Of the measurements, {markdown(shortened(other['column']))} is most associated, "
-        text += f"and {other['direction']} with it."
+        text += f" Of the measurements, {markdown(shortened(other['column']))} goes most with "
+        text += f"this component, and {other['direction']} with it."
     if first["technical"]:
         text += f" {capital(first['technical'])}, so it may stem from the measurement."
     is_sorted = tests["technical"] == association.SORTED

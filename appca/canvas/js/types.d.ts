@@ -6,8 +6,6 @@ type Bounds = [number, number, number, number];
 type Limits = [[number, number], [number, number]];
 type Kind = 'triangle' | 'grid' | 'strips' | 'map';
 
-// Input from a host
-
 interface Component {
   number: number; name?: string; // shown to users, counted from 1; given by the user
   columns?: [string, number][]; // columns of a table with the largest weights, from -1 to 1

@@ -174,7 +174,7 @@ function strongest(meta, components) {
   if (meta.component_pictures || meta.components.length < 256) return '';
   const said = components.slice(0, 2).map((index) => {
     const { number, columns = [] } = meta.components[index];
-    const names = columns.slice(0, 3).map(([name]) => name);
+    const names = columns.slice(0, 3).map(([name, w]) => (w < 0 ? '−' : '') + name);
     return `; ${number}: ${names.join(', ')}`;
   });
   return said.join('');

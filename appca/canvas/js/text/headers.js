@@ -96,7 +96,9 @@ function drawFoot({ context, meta, pictures, theme }, { card, panel, part }, pad
   const room = (card.w - 2 * pad) / marks.length;
   const numbers = marks.map(([k, mark]) => `${meta.components[+k].number}${mark}`);
   const long = marks.map(([k, mark], i) => {
-    const names = meta.components[+k].columns?.slice(0, 2).map(([name]) => name);
+    const names = meta.components[+k].columns
+      ?.slice(0, 2)
+      .map(([name, w]) => (w < 0 ? '−' : '') + name);
     return names?.length ? `${parseInt(numbers[i])}: ${names.join(', ')} ${mark}` : '';
   });
   const texts = long.every((t) => t && widthOf(context, t, style) < room - 9) ? long : numbers;
