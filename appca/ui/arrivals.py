@@ -27,6 +27,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits, in_one_line
 from appca.data.pixels import KINDS, Judged, likely_shapes, with_shape
+from appca.data.preprocessing import suggest
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart
 from appca.preparation import gaps_of_label, redundant, told
@@ -169,8 +170,7 @@ def changed(options: Options, name: str, value: object) -> Options:
     return rest if value == AUTO else rest | {name: value}
 
 
-PREFIX = "/drop"
-NAME_HEADER = "x-appca-name"
+PREFIX, NAME_HEADER = "/drop", "x-appca-name"
 MOST_FILES, LONGEST_NAME = 5000, 1000
 STALE_SECONDS = 180.0  # Streamlit waits two minutes for a disconnected window
 _FOLDER = "drop-"
@@ -564,11 +564,14 @@ def _remembered(roles: Mapping[str, str]) -> Options:
 
 def use(opened: Opened, options: Options, dataset: Dataset) -> None:
     """Show in Explore a data set read from files with these options."""
-    digest = services.put_again(dataset)
+    digest, last = services.put_again(dataset), state.config()
+    prepare = str(last.preprocessing.get("prepare", "") if opened.digest == last.dataset else "")
     opened.digest, opened.options, opened.draft = digest, options, options
     opened.choices[digest] = options  # for undo
     opened.arrival.became(digest)
     state.open_dataset(digest)
+    if prepare:  # chosen for these data when their columns had other roles
+        state.set_preprocessing(suggest(dataset, prepare))
     report = dataset.provenance.get("report", {})
     opened.said = f"{told(dataset)} {in_one_line(report, dataset)}".strip()
     opened.said += " Columns have the roles last chosen for them." * bool(options.get("roles"))

@@ -101,10 +101,8 @@ def _settings(dataset: Dataset) -> GridConfig | None:
         n_folds = ask("Folds", "n_folds", 2, min(20, dataset.n_rows))
         max_rows = ask("Maximum rows", "max_rows", 4, 10_000_000)
     ranges = tuple(range(ks[0], ks[1] + 1, step)), tuple(range(ls[0], ls[1] + 1))
-    parameters = dict(by_em(now))
-    if now.k == now.n_active and "latent_variance" in parameters:  # as set by `_draw`
-        parameters["latent_variance"] = "shared"
-    of = now.dataset, now.preprocessing, now.model, parameters
+    usual = {"latent_variance": "shared"} if now.k == now.n_active and now.model == "aPPCA" else {}
+    of = now.dataset, now.preprocessing, now.model, by_em(now) | usual  # `_draw` may set another
     try:
         return GridConfig(*of, *ranges, n_folds=n_folds, max_rows=max_rows)
     except InputError as error:

@@ -107,8 +107,7 @@ def view_key(active: int | None) -> str:
     return f"view-{active}"
 
 
-RULE, NAMED = "rule", "named"
-MEMBERSHIP, HIGHEST = 0.5, 5.0
+RULE, NAMED, MEMBERSHIP, HIGHEST = "rule", "named", 0.5, 5.0
 
 
 def tools(dataset: Dataset, shown: fits.Shown) -> None:

@@ -36,9 +36,7 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     if not len(rows):
         st.markdown("**Nothing selected**")
         st.caption("Draw around points with the lasso, click a count, or choose rows by a rule.")
-        st.caption(
-            "Rows near 0 on a component use others: an empty middle is no gap between kinds."
-        )
+        st.caption("Rows near 0 on a component use others: an empty middle is no gap.")
         tools(dataset, shown)
         return
     of_all = f"of {dataset.n_rows:,} rows, {percent(mask.mean())}"
@@ -48,6 +46,9 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
         with st.container(key="pictures"):
             alt = f"{len(chosen_images)} of the selected images"
             st.image(sheet_of(dataset, chosen_images, A_LINE), width="stretch", alt=alt)
+    else:
+        names = ", ".join(shortened(name, 24) for name in dataset.ids[rows[:IMAGES]])
+        st.caption(markdown(f"{names}{', …' * (len(rows) > IMAGES)}"))
     choices = colour_choices(dataset)
     if colouring not in choices and not colouring.startswith(("feature:", TYPE)):
         colouring = next(iter(choices))

@@ -27,8 +27,7 @@ from appca.storage.schema import Count, Misfit, fitted
 from appca.ui import services, streamlit_internals
 from appca.words import TOO_MUCH, InputError
 
-FIRST_DATA = "digits"
-LAST_COOKIE = "appca_last"
+FIRST_DATA, LAST_COOKIE = "digits", "appca_last"
 LAST_NAMES = {"data", "run", "k", "l"}
 LONGEST_COOKIE = 400
 REMEMBERED = 256  # number of selections by token, 9 kB each for 70,000 rows
