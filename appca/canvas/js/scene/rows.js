@@ -137,7 +137,8 @@ export function mostly(cell, names) {
   const said = ranked(cell.classes)
     .filter(([code, many]) => code < names.length && many > 0.25 * cell.count)
     .slice(0, 2);
-  return said.length && said.length < names.length ? `mostly ${said.map(([code]) => plural(names[code])).join(' and ')}` : '';
+  if (!said.length || said.length === names.length) return '';
+  return `mostly ${said.map(([code]) => plural(names[code])).join(' and ')}`;
 }
 
 /** @param {string} name */
