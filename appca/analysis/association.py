@@ -325,11 +325,13 @@ def proposed_names(tests: "pd.DataFrame", zeros: Collection[str] = ()) -> dict[i
     telling = tests[tests["q"] < SIGNIFICANT]
     gaps = telling[telling["column"] == GAPS].groupby("component")["effect"].max()
     telling = telling[(telling["technical"] == "") & (telling["effect"] >= LEAST)]
-    for test in telling.sort_values("effect", ascending=False, kind="stable").to_dict("records"):
+    late = (telling["part"] != SCORE) & telling["direction"].isin([*WAYS])  # has no sign of weights
+    for test in telling.iloc[np.lexsort((-telling["effect"], late))].to_dict("records"):
         name, direction, k = test["column"], test["direction"], test["component"]
         ends = [*test["high"][:1], *(test["low"][:1] if test["part"] == SCORE else ())]
         missing = test["effect"] <= gaps.get(k, -1.0)
         missing |= any(end.lower() in _UNANSWERED for end in ends)
+        missing |= test["part"] != SCORE and direction in WAYS and k in names
         if missing or (direction == "falls" and name in zeros):
             continue
         if direction not in WAYS:  # values such as 7 or yes mean little without the column
