@@ -229,7 +229,8 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
     now = moved or state.config()
     try:
         with st.container(key="fit_wait"):
-            shown = (moved and fits.while_moving(moved)) or kit.shown() or before
+            coarse = None if moved else fits.coarse()
+            shown = coarse or (moved and fits.while_moving(moved)) or kit.shown() or before
     except state.TOLD:
         _controls(place, dataset, now, {})
         raise
@@ -266,6 +267,8 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
             on_point=partial(rows.hold, dataset),
             acts=acts,
         )
+    if coarse is not None:
+        st.rerun()  # the rest of the page waits for the fit
     if view == "umap" and layout != view:
         with st.container(key="map_offer"):
             settings.offer(dataset, shown)

@@ -144,10 +144,8 @@ def _watch(job: str, why: Watched | None) -> None:
     st.session_state[KEYS.awaited] = ",".join([*named, newest][-MOST_NAMED:]) or None
 
 
-LIVE_SECONDS = 1.0  # a shorter fit runs in the page
-INSTANT_SECONDS = 0.25  # a shorter fit runs during a slider's drag
-MOST_RECENT = 12
-NEAR = 12  # maximum difference in K for showing another fit during a slider's drag
+LIVE_SECONDS, INSTANT_SECONDS = 1.0, 0.25  # a shorter fit runs in the page; during a drag
+MOST_RECENT, NEAR = 12, 12  # unstored fits; difference in K of a fit shown during a drag
 REFINED_SECONDS = 180.0  # a preview of a longer fit is not refined automatically
 PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5  # delay of a fit, so that the browser can draw its preview
 
@@ -326,6 +324,16 @@ def while_moving(wanted: RunConfig) -> Shown | None:
             if fit is not None:
                 return fit
     return None
+
+
+def coarse() -> Shown | None:
+    """Return a preview to draw once before an unknown fit that runs in the page."""
+    now, last = config(), st.session_state.get("coarse")
+    st.session_state["coarse"] = now.id
+    is_new = services.runs().get(now.id) is None and now.id not in recent()
+    is_long = INSTANT_SECONDS < seconds() <= LIVE_SECONDS and on_ground(current_dataset(), now)
+    is_due = is_new and is_long and is_quick(now) and last not in {None, now.id}
+    return _preview(now, watch=_is_wanted) if is_due else None
 
 
 def _held(wanted: RunConfig) -> Shown | None:

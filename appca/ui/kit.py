@@ -21,27 +21,16 @@ from appca.runs.home import home
 from appca.runs.run import MODELS, RunInfo
 from appca.ui import STATIC, fits, services, state
 from appca.ui.state import KEYS, guarded
-from appca.words import (
-    InputError,
-    about,
-    capital,
-    counted,
-    duration,
-    nats,
-    number,
-    percent,
-    shortened,
-    signed,
-)
+from appca.words import about, capital, counted, nats, number, percent, shortened, signed
 
 V = TypeVar("V")
 
 
 def tried(key: str, make: Callable[[], V], tell: Callable[[str], object] = st.caption) -> V | None:
-    """Return `make()`, cached by a key; draw the sentence of an InputError, and return None."""
+    """Return `make()`, cached by a key; draw the sentence of an error, and return None."""
     try:
         return services.kept(key, make)
-    except InputError as error:
+    except state.TOLD as error:
         tell(markdown(str(error)))
         return None
 
@@ -143,7 +132,7 @@ def fit_facts(dataset: Dataset, shown: fits.Shown) -> dict[str, str]:
         "Log-likelihood": f"{nats_per_row(info)}, all rows",
         "Explained": f"{percent(shares(dataset, shown)[1], 1)} of variance",
         "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
-        "Ended": f"{ending(shown)} in {duration(info.seconds)}",
+        "Ended": f"{ending(shown)} in {about(info.seconds)}",
         "Noise variance": number(float(np.mean(fitted.noise_variance)), 4),
         "Factor variance": " to ".join(f"{v:.3g}" for v in sorted({latent.min(), latent.max()})),
     }

@@ -66,9 +66,11 @@ def test_a_size_follows_the_hand_and_a_late_message_does_not_bring_it_back(start
     monkeypatch.setattr(fits, "INSTANT_SECONDS", -1.0)
     healthy(slider(app, "k").set_value(9, moving=True).run())
     assert (slider(app, "k").value, "K = 6, L = 2" in html(app)) == (9, True), "the nearest at hand"
+    drawn, put = [], fits._put_on_screen
+    monkeypatch.setattr(fits, "_put_on_screen", lambda f: drawn.append(f.is_preview) or put(f))
     healthy(slider(app, "k").set_value(14).run())
-    late = {"k": 6, "l": 2, "moving": True, "mount": "test", "number": 1}
-    healthy(Bar(app).send("size", **late))
+    assert (True in drawn, drawn[-1]) == (True, False), "a coarse picture, then the fit"
+    healthy(Bar(app).send("size", k=6, l=2, moving=True, mount="test", number=1))
     assert (address(app)["k"], slider(app, "k").value) == ("14", 14)
 
 
@@ -101,8 +103,7 @@ def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start)
     said = next(one for one in texts(app) if "selected rows meet the rule" in one)
     assert f"of the {len(np.flatnonzero(zeros))} selected rows meet the rule" in said
     assert "Of 598 rows not used to find it" in said
-    app.button(key="rule_keep").click().run()
-    now = address(click(app, "rule_select"))["sel"]
+    now = address(click(click(app, "rule_keep"), "rule_select"))["sel"]
     (saved,) = SelectionStore(home()).list(load("digits").digest, 1797)
     assert token_of(saved.mask) == now
     reloaded = healthy(start("groups/differences"))
@@ -134,8 +135,7 @@ def test_the_map_of_a_recording_is_its_slices_which_need_no_umap(start, monkeypa
     assert list(Bar(app).views.values()) == ["Subspaces", "PCA", "Map", "UMAP"]
     healthy(Bar(app).send("view", "slices"))
     shown, layout = drawn[-1]
-    assert layout == "slices"
-    assert shown.scene.buffers["map.slices"].shape == (2720, 2)
+    assert (layout, shown.scene.buffers["map.slices"].shape) == ("slices", (2720, 2))
     assert "umap_run" not in keys(app)
     healthy(Bar(app).send("view", "umap"))
     assert app.button(key="umap_run").label.startswith("Lay out the map")
