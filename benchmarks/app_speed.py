@@ -6,9 +6,9 @@ pages: from the start of the server, with uncompiled sources and a new home, unt
 drawn with their images; then the same for a second start. With MNIST at K = 10, L = 3: from a
 click in the navigation until all charts, pictures and images of a page are drawn, twice.
 
-slider: MNIST, starting at K = 10, L = 3, from a key press in the number field of K or L to the
-first points of another fit, and to the picture of the final fit with all points drawn and at rest.
-Points move for 0.3 s, or not at all if motion is reduced.
+slider: MNIST, starting at K = 10, L = 3, from a key press in the number field of K to the first
+points of a new K, to those of its fit, and to the picture with all points drawn and at rest; twice,
+each with a new home. Points move for 0.3 s, or not at all if motion is reduced.
 
 opening: alternately, the digits drawn with their images in a new browser profile, and the title of
 an empty Streamlit page; both servers have drawn these pages before.
@@ -42,9 +42,7 @@ SOURCES = ("app.py", "appca", "pages", "sample_data", ".streamlit")
 PAGES = ("Components", "Groups", "Check", "Export", "Data", "Paper", "Explore")
 WARM_UP_MS, READING_MS, SETTLING_MS = 40_000, 3_000, 8_000  # pages; between pages; sliders
 FINAL_MS = 2_500  # if no picture follows within this time, the last one was final
-MOVES = [("k", number) for number in (13, 7, 11, 6, 10)] + [
-    ("l", number) for number in (5, 2, 4, 3)
-]
+MOVES = 13, 7, 11, 6, 9, 12, 8, 5, 14, 4  # to other K
 VISITS = 10
 STARTS, FIT_S = 3, 60.0  # until the fit has replaced the preview
 
@@ -157,19 +155,19 @@ def pages(browser: Any, folder: Path, n: int) -> list[results.Row]:
 
 
 def slider(browser: Any, folder: Path, n: int) -> list[results.Row]:
-    """Time moves of K and L, with full and with reduced motion."""
-    digest = DatasetStore(folder).put(load("mnist", n=n))
+    """Time moves of K, with full and with reduced motion."""
     rows: list[results.Row] = []
-    for motion in ("no-preference", "reduce"):
-        with served(folder) as address:
+    taken: dict[str, list[tuple[float, ...]]] = {"no-preference": [], "reduce": []}
+    for i, motion in enumerate([*taken] * 2):
+        digest = DatasetStore(home := folder / str(i)).put(load("mnist", n=n))
+        with served(home) as address:
             page = opened(browser, f"{address}/?data={digest}&k=10&l=3", reduced_motion=motion)
             drawn = ".appca-explorer[data-settled=yes][data-drawn=all]"
             page.wait_for_selector(drawn, state="attached")
             page.wait_for_timeout(SETTLING_MS)
             page.evaluate(WATCH_MOVES)
-            taken: list[tuple[float, ...]] = []
-            for moved, to in MOVES:
-                box = page.locator(".appca-sizes [type=number]").nth("kl".index(moved))
+            for to in MOVES:
+                box = page.locator(".appca-sizes [type=number]").first
                 box.fill(str(to))
                 box.press("Enter")
                 page.wait_for_function(FINAL, arg=FINAL_MS)
@@ -177,12 +175,12 @@ def slider(browser: Any, folder: Path, n: int) -> list[results.Row]:
                 first, fit, last = (
                     (move[when] - move["pressed"]) / 1000 for when in ("first", "fit", "last")
                 )
-                row = {"digits": n, "motion": motion, "moved": moved.upper(), "to": str(to)}
-                row |= {"order": "later" if taken else "first"}
+                row = {"digits": n, "motion": motion, "to": str(to)}
                 rows.append(row | {"preview_s": first, "fit_s": fit, "complete_s": last})
-                taken.append((first, fit, last))
+                taken[motion].append((first, fit, last))
             page.close()
-        first, fit, last = map(statistics.median, zip(*taken, strict=True))
+    for motion, seconds in taken.items():
+        first, fit, last = map(statistics.median, zip(*seconds, strict=True))
         print(
             f"{n:,} digits, motion {motion}: a picture arrives after {first:.2f} s, the fit after "
             f"{fit:.2f} s, complete after {last:.2f} s; load {os.getloadavg()[0]:.1f}",
