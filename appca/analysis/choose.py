@@ -226,17 +226,18 @@ def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
     return float(more.mean()), float(np.sqrt(np.square(errors).sum()) / len(errors))
 
 
-def unsteady(grid: GridTable, cell: Cell) -> str:
-    """Name the best cell with the same components in all folds, if this cell has others in some."""
+def steady(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
+    """Return the best cell with the same components in all folds, and why it is not this cell."""
     returns = np.asarray((grid.cosines >= ROUGHLY).all(axis=-1))
     if returns[grid.components.index(cell[0]), grid.actives.index(cell[1])]:
-        return ""
+        return cell, ""
     if not returns.any():
-        return " Its components change with the rows, as those of all choices here."
+        return cell, " Its components change with the rows, as those of all choices here."
     nats = np.where(returns, grid.log_likelihood.mean(axis=-1), -np.inf)
-    k, active = np.unravel_index(nats.argmax(), nats.shape)
-    other = f"K = {grid.components[k]} and L = {grid.actives[active]}"
-    return f" Its components change with the rows; those of {other} hardly do."
+    at_k, at_l = np.unravel_index(nats.argmax(), nats.shape)
+    k, active = grid.components[at_k], grid.actives[at_l]
+    why = f" Its components change with the rows; those of K = {k} and L = {active} hardly do."
+    return (k, active), why
 
 
 def advise(grid: GridTable) -> tuple[Cell, str] | None:
@@ -327,9 +328,9 @@ class StabilityConfig(_HeldOut):
         from appca.models.draws import match
 
         [Y] = self.prepared(dataset, sample_of(dataset.n_rows, MOST_ROWS, 0))
-        K, L = self.parameters["n_components"], self.parameters["n_active"]
-        of_ppca = (K + 1) // 2 if L == LEARNED else L
-        others = (of_ppca, of_ppca), (K, K + 1 if L == LEARNED else L + 1)
+        K, L, D = self.parameters["n_components"], self.parameters["n_active"], Y.shape[1]
+        of_ppca, more = ((K + 1) // 2, K + 1) if L == LEARNED else (L, L + 1)
+        others = (of_ppca, of_ppca), (K if K > L else more, more)
         can = ALL_MODELS[self.model].can
 
         @cache
@@ -343,10 +344,10 @@ class StabilityConfig(_HeldOut):
             again = _fitted(self, train, K, L)
             without = without_components(again, train, rest).mean()
             for k, active in others:
-                if active > k or (k, active) == (K, L) or not can.is_exact(k, active):
+                if not active <= k <= D or (k, active) == (K, L) or not can.is_exact(k, active):
                     gains += [None, None, None]
                     continue
-                other = _fitted(self, train, k, active, ppca=k == active)
+                other = _fitted(self, train, k, active, ppca=k == active <= K)
                 more = other.score_samples(rest) - again.score_samples(rest)
                 whole = max(other.score(rest) - without, 1e-9)
                 told = more.mean(), more.std() / np.sqrt(len(more)), more.mean() / whole

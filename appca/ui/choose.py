@@ -35,9 +35,8 @@ HELP = {
 }
 WHY_HELD_OUT = (
     "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others. "
-    "L is the smallest to which a larger one adds little, at most a tenth of the gain over no "
-    "components. K is the smallest within one standard error of the best for this L; if the best "
-    "is the largest K of the grid, the smallest with nine tenths of its gain."
+    "L is the smallest to which a larger one adds at most a tenth of the gain over no components. "
+    "K is the smallest within one standard error of the best; at the edge, with 90% of its gain."
 )
 
 
@@ -169,12 +168,13 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
 def _draw(
     config: GridConfig, grid: GridTable, place: Place, buttons: Place, others: int, doubt: str
 ) -> None:
-    now, best = state.config(), choose.advise(grid)
+    best = choose.advise(grid)
     assert best is not None  # at least one cell is measured
     (k, active), text = best
     more, error = choose.gain(grid, best[0])
     title = f"Try K = {k} and L = {active}"
-    doubt += choose.unsteady(grid, best[0])
+    steady, changes = choose.steady(grid, best[0])
+    doubt += changes
     text += " L = K is PCA." * (k == active) + doubt
     if k > active and more <= CLEAR * error:
         how = "does better" if more < -CLEAR * error else "may do as well"
@@ -185,10 +185,9 @@ def _draw(
     with place:
         kit.answer(title, text, "doubtful" if doubt and not others else None)
     with buttons:
-        of_ppca = choose.OF_PPCA if k == active and config.model == "aPPCA" else {}
-        adopt = partial(state.set_parameters, n_components=k, n_active=active, **of_ppca)
-        is_now = (now.k, now.n_active) == (k, active)
-        kit.press(f"Adopt {k} and {active}", "choose_adopt", adopt, type="primary", disabled=is_now)
+        _adopt(best[0], "adopt", "primary")
+        if steady != best[0]:
+            _adopt(steady, "steady", "secondary")
         if active == config.actives[-1] < config.components[-1]:
             wider = {f"choose_l_to-{_scope(config)}": min(2 * active, config.components[-1])}
             kit.press("Compare larger L", "choose_wider", st.session_state.update, wider)
@@ -221,6 +220,14 @@ def _draw(
         st.switch_page("pages/explore/explore.py")
 
 
+def _adopt(cell: choose.Cell, key: str, kind: str) -> None:
+    (k, active), now = cell, state.config()
+    of_ppca = choose.OF_PPCA if k == active and now.model == "aPPCA" else {}
+    adopt = partial(state.set_parameters, n_components=k, n_active=active, **of_ppca)
+    look: Look = {"type": kind, "disabled": (now.k, now.n_active) == cell}
+    kit.press(f"Adopt {k} and {active}", f"choose_{key}", adopt, **look)
+
+
 def _picture(grid: GridTable) -> plots.Picture:
     values, behind = grid.log_likelihood.mean(axis=-1), choose.behind(grid.log_likelihood)
     return plots.Picture(values, grid.components, grid.actives, "nats per row", behind)
@@ -248,11 +255,10 @@ RIVALS = {
     "gaussian_full": "Gaussian mixture, full covariances",
 }
 WHY = (
-    "Every model is fitted to the same seven tenths of the rows and scored on the rest by its "
-    "log-likelihood, row by row. Features that hardly vary are left out for all models. The best "
-    "variant is proposed if it leads by two standard errors; otherwise the paper's model comes "
-    "first among equals, then a scale per row, then the fewest parameters. A variant is not "
-    "proposed if its result depends on a single row or on noise variances at their floor."
+    "Every model is fitted to the same seven tenths of the rows and scored on the rest, without "
+    "features that hardly vary. The best variant is proposed if it leads by two standard errors, "
+    "not by a single row or by noise at its floor; else the first of its equals: the paper's "
+    "model, a scale per row, the fewest parameters."
 )
 
 
