@@ -73,8 +73,7 @@ def scene_of(
     if colouring.startswith("feature:") or (colouring in COLOURS and COLOURS[colouring].offered):
         of = f"{shown.key}-{colouring}-{laid_out}-{trust is None}"
         colourings[colouring] = coloured(of, dataset, fitted, colouring, trust)
-    of_data = (dataset.is_ordered, dataset.provenance.get("class_names"))
-    parts = (shown.key, [*colourings], laid_out, trust is None, of_data)
+    parts = (shown.key, [*colourings], laid_out, trust is None)
     key = hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
     scene = _of_fit(key, dataset, fitted, maps, colourings=colourings)
     return PageScene(scene, key, lambda rows: projected(dataset, fitted, rows))

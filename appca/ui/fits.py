@@ -168,8 +168,10 @@ class Shown(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Cache key of these numbers."""
-        marks = ("preview" if self.is_preview else "", self.numbering.key)
+        """Cache key of these numbers and of how the data are drawn."""
+        noted = services.dataset(self.config.dataset).provenance
+        drawn = f"{hash(repr([noted.get(name) for name in services.NOTED])):x}"
+        marks = ("preview" if self.is_preview else "", self.numbering.key, drawn)
         return "-".join([self.config.id, *filter(None, marks)])
 
 
