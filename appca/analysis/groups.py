@@ -135,6 +135,7 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
         return values > limit if relation in ("above", "highest") else values < limit
 
 
+MOST_COMPARED = 2e10  # numbers in pairs of rows: about 2 s
 NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of one class; those of a usual row's own
 
 
@@ -142,10 +143,11 @@ def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) ->
     """Return the nearest rows (m, NEAREST) of rows X (m, D), or of each row; none if n is large."""
     from sklearn.neighbors import NearestNeighbors
 
-    if not NEAREST < dataset.n_rows <= MOST_RANKED:
+    n, D = dataset.X.shape
+    if n <= NEAREST or n * n * max(D, 50) > MOST_COMPARED:
         return np.empty((0, NEAREST), int)
     before = fitted.preprocessing.transform
-    model = NearestNeighbors(n_neighbors=NEAREST).fit(before(dataset.X))
+    model = NearestNeighbors(n_neighbors=NEAREST, algorithm="brute").fit(before(dataset.X))
     return np.asarray(model.kneighbors(None if X is None else before(X), return_distance=False))
 
 

@@ -179,8 +179,7 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
         seen = supports.SupportsOfRows(c, model, L, supports.row_seeds(Y))
         base = base - polynomials.log_binomial(K, L)
     else:  # factors are independent
-        weights = np.clip(Z_of_law.mean(axis=0), 1e-6, 1 - 1e-6)
-        seen = supports.SupportsOfRows(c, model, weights)
+        seen = supports.SupportsOfRows(c, model, np.clip(Z_of_law.mean(axis=0), 1e-6, 1 - 1e-6))
     sums = seen.summed()
     return Oracle(seen.best()[0], base + sums.log_likelihood, sums.error, sums.method)
 

@@ -99,9 +99,8 @@ MANY = 10_000  # number of rows above which a sample is used
 NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
 RIVALS = ("ppca_k", "ppca_l", "mixture")
 WHY = (
-    "The share of each row's nearest rows in the data that are also nearest in the picture. For "
-    "panels, nearness uses all scores. Every method is fitted to four fifths of the rows; the "
-    "others are held out."
+    "The share of each row's nearest rows in the data that are also nearest in the picture, or for "
+    "panels by all scores. A fifth of the rows is held out of every fit."
 )
 QUALITY = {  # measure -> name in the table, help, format
     "log_likelihood": ("Log-likelihood", "Nats per held-out row, a fifth of all.", "%.2f"),

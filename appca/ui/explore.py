@@ -171,16 +171,11 @@ def _controls(
 ) -> None:
     active = now.parameters.get("n_active")
     most = max(state.most_components(now, dataset), now.k)  # the command line allows larger K
-    hint = _meaning(dataset, now.k, now.chosen_size)
-    there = {
-        "sizes": {"k": now.k, "l": active, "most_k": most, "hint": hint},
-        "colours": [],
-        "colour": "",
-        "columns": 0 if controls.is_listed(dataset) else dataset.n_features,
-        "views": [],
-        "view": "",
-        "steps": [state.can_step(-1), state.can_step(1)],
-    }
+    hint, listed = _meaning(dataset, now.k, now.chosen_size), controls.is_listed(dataset)
+    there: dict[str, Any] = {"colours": [], "colour": "", "views": [], "view": ""}
+    there["sizes"] = {"k": now.k, "l": active, "most_k": most, "hint": hint}
+    there["columns"] = 0 if listed else dataset.n_features
+    there["steps"] = [state.can_step(-1), state.can_step(1)]
     with place:
         canvas.draw_bar(there | more, acts or _acts(dataset, now.n_active), _resized)
 
@@ -253,17 +248,14 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
     layouts, first = scene.meta["layouts"], scene.meta["first"]
     layout = "subspaces" if view == canvas.BOTH else view if view in layouts else first
     came, held = fits.came(shown), rows.held(dataset)
-    options = {
-        "beside": beside,
-        "held": -1 if held is None else held,
-        "near": [] if held is None else rows.near_rows(dataset, shown, held).tolist(),
-        "selections": [(kept.name, int(kept.mask.sum())) for kept in state.named(dataset)],
-    }
+    named = [(kept.name, int(kept.mask.sum())) for kept in state.named(dataset)]
+    near = [] if held is None else rows.near_rows(dataset, shown, held).tolist()
+    options = {"beside": beside, "held": -1 if held is None else held, "near": near}
     with st.container(key="explore_canvas"):
         canvas.draw(
             *(dataset, scene, layout, colouring),
             height=HEIGHT,
-            options=options | ({"came": came} if came else {}),
+            options=options | {"selections": named} | ({"came": came} if came else {}),
             on_point=partial(rows.hold, dataset),
             acts=acts,
         )

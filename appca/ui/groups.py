@@ -263,7 +263,8 @@ MANY_MISFITS = 0.05  # share of rows above the model's limits that indicates a b
 HELP = (
     "Distance from the subspace: the residual of the components (Q). Distance within it: how large "
     "the scores are for their components (Hotelling's T²). Listed whatever K and L: a value far "
-    "beyond the others of its feature, or a large Mahalanobis distance."
+    "beyond the others of its feature, or a large Mahalanobis distance; a row with 9 of its 10 "
+    "nearest in another class, if rows of its own class usually lie together; and copies."
 )
 WHAT_TO_DO = (
     "Check the values of the first rows. A row far from its subspace is often an error, or of a "
@@ -279,7 +280,7 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     t2, q = (said.ratios > 1).sum(axis=0)
     misfits = float((said.distances.over(said.of_model) > 1).any(axis=1).mean())
     farthest = markdown(listed(dataset.ids[said.order[:3]].tolist()))
-    answer = f"None of the {n:,} rows is beyond a limit; the farthest are {farthest}."
+    answer = f"No row stands apart from the other {n - 1:,}; the farthest are {farthest}."
     if len(beyond):
         some = f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others"
         ways = {"far from their subspace": q, "far out within their subspace": t2, ODD: len(odd)}

@@ -450,8 +450,7 @@ def preview_note(shown: fits.Shown) -> bool:
     if shown.is_refused:
         text = (
             f"The disk is full or read-only, so this fit is only in memory. Free some space in "
-            f"{markdown(str(home()))}, or make it writable: the fit is stored when you look at it "
-            "again. Until then, you can save it on the page Export."
+            f"{markdown(str(home()))}, and look at the fit again; or save it on the page Export."
         )
         mark("not stored", color="red", help=text)
     if config.imported is not None:

@@ -357,8 +357,8 @@ def table_of(
     """Return facts about rows as a table; `more` are additional columns."""
     import pandas as pd
 
-    columns: Columns = {"id": dataset.ids[rows], "fits": np.where(verdict.fits[rows], "yes", "no")}
-    columns |= more
+    within = np.where(verdict.fits[rows], "yes", "no")
+    columns: Columns = {"id": dataset.ids[rows], "within limits": within} | more
     away = np.abs(fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean)
     if (
         "farthest in" not in more

@@ -192,8 +192,8 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     app = healthy(go(app, "groups/unusual"))
     table = app.dataframe[0].value
     assert table[["T² / limit", "Q / limit"]].max(axis=1).is_monotonic_decreasing, "the worst first"
-    assert (table["fits"] == "yes").all()
-    assert "None of the 1,797 rows is beyond a limit; the farthest" in told(app)
+    assert (table["within limits"] == "yes").all()
+    assert "No row stands apart from the other 1,796; the farthest" in told(app)
     assert "heavier tails" in told(app)
     wine = load("wine")
     X = np.vstack([wine.X, wine.X[:2]])
