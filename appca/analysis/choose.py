@@ -236,8 +236,8 @@ def steady(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
     nats = np.where(returns, grid.log_likelihood.mean(axis=-1), -np.inf)
     at_k, at_l = np.unravel_index(nats.argmax(), nats.shape)
     k, active = grid.components[at_k], grid.actives[at_l]
-    why = f" Its components change with the rows; those of K = {k} and L = {active} hardly do."
-    return (k, active), why
+    other = f"K = {k} and L = {active}{', PCA,' * (k == active)}"
+    return (k, active), f" Its components change with the rows; those of {other} hardly do."
 
 
 def advise(grid: GridTable) -> tuple[Cell, str] | None:

@@ -282,7 +282,8 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
         level = "doubtful" if cosines.min() >= ROUGHLY or 2 * kept > K else "bad"
         numbers = ", ".join(map(str, np.flatnonzero(recovered) + 1))
         which = f"only component{'s' * (kept > 1)} {numbers}" if numbered else f"only {kept}"
-        remedy = "ignore the rest" if level == "doubtful" else "adopt K and L that change less"
+        remedy = "the others roughly" if cosines.min() >= ROUGHLY else "ignore the rest"
+        remedy = remedy if level == "doubtful" else "adopt K and L that change less"
         which = f"{which if kept else 'none'} of {K}"
         why = f"Halves recover {which} (lowest |cos| {lowest:.2f}): {remedy}."
     checks.append(Check(level, f"{kept} of {counted(K, 'component')} recovered", why))

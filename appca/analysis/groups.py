@@ -143,8 +143,7 @@ def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) ->
     """Return the nearest rows (m, NEAREST) of rows X (m, D), or of each row; none if n is large."""
     from sklearn.neighbors import NearestNeighbors
 
-    n, D = dataset.X.shape
-    if n <= NEAREST or n * n * max(D, 50) > MOST_COMPARED:
+    if not NEAREST < dataset.n_rows <= MOST_COMPARED / max(dataset.X.size, 50 * dataset.n_rows):
         return np.empty((0, NEAREST), int)
     before = fitted.preprocessing.transform
     model = NearestNeighbors(n_neighbors=NEAREST, algorithm="brute").fit(before(dataset.X))
