@@ -62,8 +62,7 @@ def _tail(observed: np.ndarray, top: np.ndarray, n: int) -> np.ndarray:
     mean, weighted = above.mean(axis=1), (above * (1 - place)).mean(axis=1)
     with np.errstate(all="ignore"):
         xi = 2 - mean / (mean - 2 * weighted)
-        s = np.where(xi > 0, 2 * mean * weighted / (mean - 2 * weighted), mean)
-        z = (observed - start) / s
+        z = (observed - start) / np.where(xi > 0, 2 * mean * weighted / (mean - 2 * weighted), mean)
         beyond = np.where(xi > 0, (1 + xi * z) ** (-1 / xi), np.exp(-z))
     sound = (mean > ROUNDING) & (z > 0) & np.isfinite(beyond)
     return np.where(sound, np.maximum(m / n * beyond, CLEAR), 1.0)

@@ -165,7 +165,7 @@ def body(dataset: Dataset, shown: fits.Shown) -> None:
     above, below = float(np.mean(fitted.error > error)), float(np.mean(fitted.error < error))
     side, share = ("smaller", above) if above > below else ("larger", below)
     than = f"{side} than that of {percent(share)} of the rows"
-    st.caption(f"Mean squared error {number(error)}, {than}.")
+    st.caption(f"Mean squared error {number(error)} of prepared values, {than}.")
 
     def probable() -> str:
         sets = described.alternatives(fitted, y, OTHERS + 1)
@@ -178,9 +178,8 @@ def body(dataset: Dataset, shown: fits.Shown) -> None:
     _neighbours(dataset, within, "Nearest in this panel", "panel")
     _neighbours(dataset, around, "Nearest in the data", "data")
     near = np.array([row, *within, *around])
-    key, icon = "select_neighbours", ":material/hub:"
     with st.container(horizontal=True, gap="small"):
-        press("Select neighbours", key, state.put, dataset, near, icon=icon)
+        press("Select neighbours", "select_neighbours", state.put, dataset, near)
         why = str(dataset.ids[row])
         controls.leave_out_button("Leave out", dataset, near[:1], why, "point_leave_out")
 
@@ -225,7 +224,9 @@ def _picture(dataset: Dataset, row: int, size: int) -> str:
 
 def curve(dataset: Dataset, lines: dict[str, np.ndarray], *, named: bool = False) -> str:
     """Return one or two curves (D,) of ordered features as HTML, with ticks and ranges."""
-    places, names = (0, dataset.n_features // 2, -1), dataset.column_names
+    names, most = dataset.column_names, dataset.n_features - 1
+    parts = 4 if max(map(len, names)) <= TICK <= most else 2
+    places = [(i * most + parts // 2) // parts for i in range(parts + 1)]
     colours, said = [*map(class_colour, range(len(lines)))], ""
     for (name, line), colour in zip(lines.items(), colours, strict=True):
         ends = f" {number(line.min())} to {number(line.max())}"
@@ -296,7 +297,7 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
 
 
 Columns = dict[str, Any]  # by name: a value of each row
-MOST_LISTED, HEIGHT = 100, 400
+MOST_LISTED, HEIGHT, TICK = 100, 400, 6  # rows; pixels; letters or features for five ticks
 
 
 def draw(

@@ -160,7 +160,7 @@ def test_ordered_features_are_explained_by_wide_curves_with_ticks(start):
     for place, named in WITH_CURVES.items():
         page = html(healthy(go(app, place)))
         assert page.count('class="ca-curve"><img') == 2
-        assert page.count("<span>4000</span><span>3000</span><span>2050</span>") == 2
+        assert page.count("<span>4000</span><span>3500</span><span>3000</span>") == 2
         found = re.findall(r'<b style="color:#\w+">([\w ]+)</b>', page)
         assert found == [name.replace("_", " ") for name in named.split()], place
     app = click(app, "point_leave_out")
