@@ -309,7 +309,8 @@ def ordered(tests: "pd.DataFrame", labels: Collection[str]) -> "pd.DataFrame":
     """Return the tests of the first columns: labels, then technical measures, then features."""
     technical = tests["technical"]
     place = np.where(technical != "", 1, np.where(tests["column"].isin(labels), 0, 2))
-    kinds = np.where(technical == SORTED, " (sorted by it)", " (artifact?)")
+    is_sorted = (technical == SORTED) & (tests["column"] != "row order")
+    kinds = np.where(is_sorted, " (sorted by it)", " (artifact?)")
     named = tests.assign(column=tests["column"] + np.where(technical != "", kinds, ""))
     lines = named.iloc[np.argsort(place, kind="stable")]
     return lines[lines["column"].isin(lines["column"].unique()[:MOST_LINES])]

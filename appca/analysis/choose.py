@@ -28,6 +28,7 @@ OF_PPCA = {"latent_variance": "component"}  # with L = K
 _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
+NONE = [None] * 12  # a step that cannot be measured
 Floats = np.ndarray
 
 
@@ -59,7 +60,7 @@ class GridConfig(_HeldOut):
     there are more than `max_rows` rows, a random sample is used.
     """
 
-    folder: ClassVar[str] = "held_out"
+    folder: ClassVar[str] = "held_out_2"
     components: tuple[int, ...]
     actives: tuple[int, ...]
     n_folds: int = 3
@@ -98,11 +99,11 @@ class GridConfig(_HeldOut):
         """Return a function that measures nats, gain over PPCA, its error, and noise's nats.
 
         The same without the row farthest from the centre, that row, the least |cos| of a component
-        with its match in the first fold, and the seconds follow.
+        with its match in the first fold, gain over PPCA with K, its error, and seconds follow.
         """
         from appca.models.draws import match
 
-        split = folds(dataset.n_rows, self.n_folds, self.max_rows)
+        split, pca = folds(dataset.n_rows, self.n_folds, self.max_rows), self.model != "aFA"
         first: dict[Cell, Floats] = {}  # components of the first fold of the cell
 
         @cache
@@ -112,29 +113,35 @@ class GridConfig(_HeldOut):
         @cache
         def of_ppca(active: int, fold: int) -> Floats:
             train, test = prepared(fold)
-            return np.asarray(_fitted(self, train, active, active, ppca=True).score_samples(test))
+            model = _fitted(self, train, active, active, ppca=True)
+            return np.asarray(model.score_samples(test)) + (np.nan if _floored(model, train) else 0)
 
         def measure_step(step: Step, _report: object) -> list[Any]:
             (k, active, fold), began = step, time.perf_counter()
             train, test = prepared(fold)
             if k > min(len(train) - 1, np.inf if self.model == "aFA" else train.shape[1]):
-                return [*[None] * 10, 0.0]
+                return [*NONE, 0.0]
             model = _fitted(self, train, k, active, ppca=k == active)
-            noise = model.noise_variance_
-            if np.ndim(noise) == 0 and noise < LEAST_NOISE * np.nanvar(train, axis=0).mean():
-                return [*[None] * 10, round(time.perf_counter() - began, 4)]
+            if _floored(model, train):
+                return [*NONE, round(time.perf_counter() - began, 4)]
             nats, without = model.score_samples(test), without_components(model, train, test)
             every, far = [nats, nats - of_ppca(active, fold), without], int(without.argmin())
             measured = [*_means(*every), *_means(*np.delete(every, far, axis=1))]
+            measured += _means(nats, nats - of_ppca(k, fold), without)[1:3] if pca else [np.nan] * 2
             values = [float(value) if np.isfinite(value) else None for value in measured]
             if (k, active) not in first:  # an interruption may have been after the first fold
                 of = model if fold == 0 else _fitted(self, prepared(0)[0], k, active, k == active)
                 first[k, active] = of.components_
             pairs = match(first[k, active], model.components_)
-            values += [int(split[fold][1][far]), float(pairs.cosine.min())]
+            values[8:8] = [int(split[fold][1][far]), float(pairs.cosine.min())]
             return [*values, round(time.perf_counter() - began, 4)]
 
         return measure_step
+
+
+def _floored(model: Any, train: Floats) -> bool:
+    noise, least = model.noise_variance_, LEAST_NOISE * np.nanvar(train, axis=0).mean()
+    return np.ndim(noise) == 0 and bool(noise < least)
 
 
 def _means(nats: Floats, more: Floats, without: Floats) -> tuple[Any, ...]:
@@ -181,24 +188,24 @@ class GridTable(NamedTuple):
     components: tuple[int, ...]
     actives: tuple[int, ...]
     log_likelihood: Floats  # (nK, nL, fold) held-out nats per row
-    over_ppca: Floats  # (nK, nL, fold, 2) gain over PPCA with L, and its standard error
+    over_ppca: Floats  # (nK, nL, fold, 4) gain over PPCA with L, standard error; with K, the same
     without: float  # log-likelihood without components
     cosines: Floats  # (nK, nL, fold) least |cos| of a component with its match in the first fold
 
 
 def table(config: GridConfig, measured: Mapping[Step, Record], but_far: bool = False) -> GridTable:
     """Arrange the records of a grid; `but_far` leaves out the farthest row of every fold."""
-    at = [*range(4 * but_far, 4 * but_far + 4), 9]
+    at = [*range(4 * but_far, 4 * but_far + 4), 9, 10, 11]
 
     def in_folds(k: int, active: int) -> Floats:
         steps = ((k, active, fold) for fold in range(config.n_folds))
-        records = (measured.get(step, [None] * 10) for step in steps)
+        records = (measured.get(step, NONE) for step in steps)
         return np.array([[record[i] for i in at] for record in records], dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
     some = np.isfinite(values[..., 3])
     without = float(values[..., 3][some].mean()) if some.any() else math.nan
-    nats, more, cosines = values[..., 0], values[..., 1:3], values[..., 4]
+    nats, more, cosines = values[..., 0], values[..., [1, 2, 5, 6]], values[..., 4]
     return GridTable(config.components, config.actives, nats, more, without, cosines)
 
 
@@ -219,10 +226,10 @@ def standard_error(values: Floats) -> Floats:
     return np.asarray(values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1]))
 
 
-def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
-    """Return a cell's gain over PPCA with L, and its standard error over rows (1.7a)."""
-    K, L = cell
-    more, errors = grid.over_ppca[grid.components.index(K), grid.actives.index(L)].T
+def gain(grid: GridTable, cell: Cell, of_k: int = 0) -> tuple[float, float]:
+    """Return a cell's gain over PPCA with L, or with K, and its standard error over rows (1.7a)."""
+    at = grid.components.index(cell[0]), grid.actives.index(cell[1])
+    more, errors = grid.over_ppca[at][:, 2 * of_k : 2 * of_k + 2].T
     return float(more.mean()), float(np.sqrt(np.square(errors).sum()) / len(errors))
 
 
@@ -231,13 +238,14 @@ def steady(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
     returns = np.asarray((grid.cosines >= ROUGHLY).all(axis=-1))
     if returns[grid.components.index(cell[0]), grid.actives.index(cell[1])]:
         return cell, ""
+    said = f" The components of K = {cell[0]} and L = {cell[1]} change with the rows"
     if not returns.any():
-        return cell, " Its components change with the rows, as those of all choices here."
+        return cell, f"{said}, as those of all choices here."
     nats = np.where(returns, grid.log_likelihood.mean(axis=-1), -np.inf)
     at_k, at_l = np.unravel_index(nats.argmax(), nats.shape)
     k, active = grid.components[at_k], grid.actives[at_l]
     other = f"K = {k} and L = {active}{', PCA,' * (k == active)}"
-    return (k, active), f" Its components change with the rows; those of {other} hardly do."
+    return (k, active), f"{said}; those of {other} hardly do."
 
 
 def advise(grid: GridTable) -> tuple[Cell, str] | None:
@@ -259,7 +267,7 @@ def advise(grid: GridTable) -> tuple[Cell, str] | None:
         enough &= near(grid.log_likelihood).any(axis=0)
     j = int(np.argmax(enough))
     L, some = grid.actives[j], ~np.isnan(means[:, j])
-    ends, said = "largest of the grid and still helps", "enough: more adds little"
+    ends, said = "largest of the grid and still helps", "enough: more adds under 10% of the gain"
     if 0 < j == len(of_l) - 1:
         said = f"the {ends}"
     sizes, curve = np.array(grid.components)[some], grid.log_likelihood[some, j]
@@ -274,7 +282,8 @@ def advise(grid: GridTable) -> tuple[Cell, str] | None:
         rank = "best for this L on unseen rows"
     reason = f"L = {L} is {said}. K = {sizes[at]} is the {rank}."
     if not near(grid.log_likelihood)[grid.components.index(sizes[at]), j]:
-        reason += f" Best of all: K = {grid.components[at_k]} and L = {grid.actives[at_l]}."
+        edge = ", at the edge of the grid" * bool(at_k + 1 == len(nats) or at_l + 1 == len(of_l))
+        reason += f" Best of all: K = {grid.components[at_k]} and L = {grid.actives[at_l]}{edge}."
     return (int(sizes[at]), L), reason
 
 

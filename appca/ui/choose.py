@@ -188,7 +188,7 @@ def _draw(
         _adopt(best[0], "adopt", "primary")
         if steady != best[0]:
             _adopt(steady, "steady", "secondary")
-        if active == config.actives[-1] < config.components[-1]:
+        if "edge" in text or active == config.actives[-1] < config.components[-1]:
             wider = {f"choose_l_to-{_scope(config)}": min(2 * active, config.components[-1])}
             kit.press("Compare larger L", "choose_wider", st.session_state.update, wider)
         with st.popover("Why?"):
@@ -208,11 +208,13 @@ def _draw(
         st.markdown("**What each component adds**")
         kit.chart(plots.by_budget(picture, best[0]), "choose_curves")
     nats, at = grid.log_likelihood[:, grid.actives.index(active)], grid.components.index(k)
-    gap, its_error = (fixed(float(values[at])) for values in choose.behind(nats))
+    gap, spread = (fixed(float(values[at])) for values in choose.behind(nats))
     told = [(fixed(nats[at].mean()), f"nats per row at {k} and {active}, fitted to other folds")]
-    told.append((f"{gap} ± {its_error}", f"nats below the best of L = {active}"))
-    if np.isfinite(more) and k > active:
-        told.append((f"{_signed(more)} ± {fixed(error)}", f"nats over PCA with {active}"))
+    told.append((f"{gap} ± {spread}", f"nats below the best of L = {active}"))
+    for other, of_k in ((active, 0), (k, 1)):
+        mean, its_error = choose.gain(grid, best[0], of_k)
+        if np.isfinite(mean) and k > active:
+            told.append((f"{_signed(mean)} ± {fixed(its_error)}", f"nats over PCA with {other}"))
     st.html(kit.numbers(told))
     for point in clicked["selection"]["points"]:
         k, active = map(int, point["customdata"][:2])

@@ -378,7 +378,7 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
         text += f"this component, and {other['direction']} with it."
     if first["technical"]:
         text += f" {capital(first['technical'])}, so it may stem from the measurement."
-    is_sorted = tests["technical"] == association.SORTED
+    is_sorted = (tests["technical"] == association.SORTED) & (tests["column"] != "row order")
     for name in tests["column"][is_sorted & (tests["effect"] > first["effect"])][:1]:
         text += f" “{markdown(shortened(name))}” has a larger effect, but {association.SORTED}."
     return text
@@ -407,7 +407,7 @@ def _names(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> None:
 MOST_SHARING_ROWS = 20_000
 NEAR = 2 / 3  # minimum L / K at which any two rows share most components
 ALIKE = 0.1  # relative difference below which sharing counts as equal
-LEAST_USED = 0.1  # minimum share of rows, in both classes, that use a shared component
+LEAST_USED = 0.25  # minimum share of rows, in both classes, that use a shared component
 
 
 def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
@@ -489,7 +489,8 @@ def sharing_sentence(shown: Shown, between: components.Sharing, classes: Classes
     of = " and ".join(markdown(shortened(named[k])) for k in common)
     more = shared / between.overall - 1 if between.overall else 0.0
     than = f", {percent(more)} more than two rows do on average" if more >= 0.005 else ""
-    text = f"**{name} and {other} share most: {shared:.2f} components per row{than}.**"
+    share = "share most:" if pairs[1:] else "share"
+    text = f"**{name} and {other} {share} {shared:.2f} components per row{than}.**"
     return text + (f" Both use {of}." if of else "")
 
 

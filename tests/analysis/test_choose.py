@@ -114,7 +114,7 @@ def test_an_interrupted_campaign_goes_on_where_it_was_and_ends_the_same(
     assert list(config.records(broken)) == config.steps()[:2]
     config.complete(DATA, broken, lambda place, _share: told.append(place))
     assert sorted(set(told)) == list(range(2, len(config.steps())))
-    timed = {"grid": 10, "models": 2}.get(kind)  # the place of the seconds
+    timed = {"grid": 12, "models": 2}.get(kind)  # the place of the seconds
     first, again = (
         [[v for i, v in enumerate(record) if i != timed] for record in config.records(at).values()]
         for at in (tmp_path, broken)
@@ -254,7 +254,7 @@ def made_up(log_likelihood, components, actives, without=-100.0) -> GridTable:
     values = np.asarray(log_likelihood, dtype=float)
     if values.ndim == 2:
         values = np.repeat(values[..., None], 3, axis=2)
-    of_ppca = np.zeros((*values.shape, 2))
+    of_ppca = np.zeros((*values.shape, 4))
     return GridTable(components, actives, values, of_ppca, without, np.ones(values.shape))
 
 
@@ -274,9 +274,9 @@ def test_gains_are_over_probabilistic_pca(dataset, tmp_path):
             )
             ours = ours.score_samples(X[test])
             more = ours - pca.score_samples(X[test])
-            found = grid.log_likelihood[0, j, f], *grid.over_ppca[0, j, f]
+            found = grid.log_likelihood[0, j, f], *grid.over_ppca[0, j, f, :2]
             assert found == pytest.approx((ours.mean(), more.mean(), more.std() / len(test) ** 0.5))
-        means, errors = grid.over_ppca[0, j].T
+        means, errors = grid.over_ppca[0, j, :, :2].T
         assert gain(grid, (3, q)) == pytest.approx((means.mean(), np.linalg.norm(errors) / 3))
     config, measures = measured(dataset, tmp_path, preprocessing={"pca": 3})
     assert set(measures) == set(config.steps())
@@ -301,13 +301,16 @@ def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
     curves = np.stack([2 * np.minimum(k, 5) + 0.1 * k - 5, 2 * np.minimum(k, 5) + 0.1 * k], axis=1)
     grid = made_up(curves, tuple(range(2, 9)), (1, 2))
     of_k = "K = {} is the smallest with 90% of the gain of K = 8, the edge."
-    of_k += " Best of all: K = 8 and L = 2."
-    assert advise(grid) == ((2, 1), "L = 1 is enough: more adds little. " + of_k.format(2))
+    of_k += " Best of all: K = 8 and L = 2, at the edge of the grid."
+    assert advise(grid) == (
+        (2, 1),
+        "L = 1 is enough: more adds under 10% of the gain. " + of_k.format(2),
+    )
     of_k = "L = 2 is the largest of the grid and still helps. " + of_k.format(4)
     assert advise(grid._replace(without=-20.0)) == ((4, 2), of_k)
     assert advise(made_up([[1.0, 1.5, 9.0]], (3,), (1, 2, 3), without=-1.0))[0] == (3, 3)
     config = GridConfig("d" * 64, {}, "aPPCA", {}, (2, 3), (1, 2), n_folds=2)
-    one, better = ([nats, 0.1, 0.1, -9.0, *[0.1] * 7] for nats in (-5.0, -1.0))
+    one, better = ([nats, 0.1, 0.1, -9.0, *[0.1] * 9] for nats in (-5.0, -1.0))
     grid = table(config, {(2, 1, 0): one, (2, 1, 1): one, (3, 1, 0): better})
     assert np.isnan(grid.log_likelihood.mean(axis=-1)).sum() == 3  # cells without all folds
     assert (advise(grid)[0], advise(table(config, {}))) == ((2, 1), None)
@@ -317,9 +320,8 @@ def test_a_best_k_inside_the_grid_is_taken_or_one_within_a_standard_error():
     curve = [-33.57, -33.25, -33.08, -33.04, -33.07, -33.2]  # a questionnaire, L = 2
     curves = np.stack([np.array(curve) - 0.5, curve, np.array(curve) + 0.3], axis=1)
     grid = made_up(curves, tuple(range(2, 8)), (1, 2, 3), without=-36.54)
-    said = (
-        "L = 2 is enough: more adds little. K = {} is the {}. Best of all: K = 5 and L = 3.".format
-    )
+    best = "Best of all: K = 5 and L = 3, at the edge of the grid."
+    said = f"L = 2 is enough: more adds under 10% of the gain. K = {{}} is the {{}}. {best}".format
     assert advise(grid) == ((5, 2), said(5, "best for this L on unseen rows"))
     noisy = grid.log_likelihood.copy()
     noisy[2, 1] += [0.2, -0.1, -0.1]  # K = 4 leads in one fold
