@@ -1,9 +1,8 @@
 """Compare fits: matched components, variants of adaptive PPCA, rival methods, hidden cells.
 
 All methods are fitted to the same rows and features and scored on the same held-out rows, so that
-paired differences have a standard error. A feature is dropped for all methods if it has less than
-5% of the mean variance, or if fewer than two rows determine its variance: a model with one noise
-variance per feature would give it an arbitrarily large density.
+paired differences have a standard error. A feature with less than 5% of the mean variance, or that
+fewer than two rows determine, is dropped: with its own noise, its density is arbitrarily large.
 """
 
 import tempfile

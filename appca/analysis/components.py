@@ -296,9 +296,8 @@ class Sharing(NamedTuple):
 def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
     """Return the use of components by the rows of each class, and the number that classes share.
 
-    `active` is (N, K); `codes` (N,) are classes. Rows with negative codes have no class.
-    With s_a the sum of the 0/1 supports of class a, pairs of rows of classes a and b share
-    s_a @ s_b components in total; pairs of a row with itself are subtracted.
+    `active` is (N, K); negative `codes` (N,) are no class. With s_a the sum of the supports of
+    class a, rows of a and b share s_a @ s_b components; pairs of a row with itself are subtracted.
     If labels were permuted, every entry would have the expectation `overall`.
     """
     sums = np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)

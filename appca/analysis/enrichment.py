@@ -1,9 +1,8 @@
 """Test feature sets for large weights of one sign, allowing for correlated features.
 
-The statistic of a set is the sum of its weights, standardized over all features and clipped at
-three deviations, so that no single feature determines it. Correlated features have correlated
-weights, so a set of them can have a large sum by chance. The null is a random combination of the
-rows' residuals, scaled to unit variance per feature: a rotation test (Wu et al., 2010).
+The statistic of a set is the sum of its weights, standardized and clipped at three deviations, so
+that no feature determines it. A set of correlated features can have a large sum by chance: the null
+is a random combination of the rows' residuals of unit variance, a rotation test (Wu et al., 2010).
 """
 
 from collections.abc import Mapping, Sequence

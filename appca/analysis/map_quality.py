@@ -251,9 +251,8 @@ def nearest_classes(
     """Find the nearest class of each class in the projection.
 
     Each row votes for the class of the nearest row of another class in its own subspace, by the
-    distance of projections. Ties go to the first class in `names`. `components` are (K, D),
-    `scores` and `active` (N, K), `codes` (N,) indices. Returns the winning class and its share of
-    the votes, or None if no row shares its subspace with another class.
+    distance of projections. Ties go to the first class in `names`. Returns the winning class and
+    its share of the votes, or None if no row shares its subspace with another class.
     """
     from scipy.spatial.distance import cdist
 

@@ -41,9 +41,8 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
     """Check codes and convert them to lists per row.
 
     Codes are two arrays (N, L), the components that each row uses, counted from 0, and their values
-    (a negative index or a value of 0 means none); or a sparse or dense matrix (N, K), whose nonzero
-    entries are used. `components` (K, D) are the components' contributions to a row. Raises
-    InputError if the parts are inconsistent, or a row uses more than 128 components.
+    (a negative index or a value of 0 means none); or a sparse or dense matrix (N, K). `components`
+    are (K, D). InputError if parts are inconsistent, or a row uses more than 128 components.
     """
     if not isinstance(codes, tuple):
         from scipy.sparse import csr_matrix

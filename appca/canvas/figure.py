@@ -63,10 +63,7 @@ def draw(
     selected: np.ndarray | None = None,
     dark: bool = False,
 ) -> StillFigure:
-    """Draw a layout of a scene in one of its colourings; without a colouring, rows are grey.
-
-    Rows that are not `selected` (N,) are grey.
-    """
+    """Draw a layout of a scene in one of its colourings; rows not `selected` (N,) are grey."""
     theme, header, shapes = THEMES[dark], scene.meta["layouts"][layout], None
     panels, kind = header["panels"], header["kind"]
     fullest = sorted(range(len(panels)), key=lambda p: -panels[p]["count"])[:MOST_PANELS]
@@ -148,6 +145,8 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     count = f"{panel.get('total', panel['count']):,}"
     axes.set_title(count, loc="right", color=theme["soft"], **above)
     sheets, tile = scene.sheets, TILE if side[0] < 3 else 1.6 * TILE
+    is_name = sheets is not None and sheets.style == "name"
+    tile *= 3 if is_name else 1
     level = int(np.floor(4 * np.log2(header["spacing"] * min(side) / (ROOM * tile))))
     if sheets is None or not panel["levels"] or level < 0:
         return
@@ -161,11 +160,13 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     for row, at_x, at_y, image in zip(rows, x[inside], y[inside], images, strict=True):
         colour = colours[row, :3]
         shown = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
-        if sheets.style == "ink":  # black becomes transparent
-            shown = np.dstack([np.broadcast_to(colour, (*image.shape[:2], 3)), image / 255])
+        if sheets.style != "photo":  # black becomes transparent, and the halo of a name
+            alpha = np.clip(image / 127 - 1, 0, 1) if is_name else image / 255
+            shown = np.dstack([np.broadcast_to(colour, (*image.shape[:2], 3)), alpha])
         picture = OffsetImage(shown, zoom=tile * 72 / max(image.shape[:2]), interpolation="nearest")
         frame = {"edgecolor": colour, "facecolor": theme["panel"], "linewidth": 0.5}
-        axes.add_artist(AnnotationBbox(picture, (at_x, at_y), pad=0.05, bboxprops=frame, zorder=2))
+        look: Any = {"frameon": False, "box_alignment": (0.5, 0)} if is_name else {"pad": 0.05}
+        axes.add_artist(AnnotationBbox(picture, (at_x, at_y), bboxprops=frame, zorder=2, **look))
 
 
 def _texts(

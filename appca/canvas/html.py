@@ -1,7 +1,4 @@
-"""The canvas as a single HTML file that includes its scripts.
-
-A file contains one fit, or several fits selected by sliders of K and L.
-"""
+"""The canvas as one HTML file with its scripts, of a fit or several with sliders of K and L."""
 
 import base64
 import io

@@ -1,9 +1,8 @@
 """Image placement: the order in which the images of a panel's rows fit, level by level.
 
 At level k, images are at least ``SPACING / 2^(k/4)`` of the panel apart, in the larger of the two
-coordinates. Rows are tried in the given order, and rows placed at earlier levels stay. Many points
-are placed by compiled code, few by NumPy with the same result, so that the first picture need not
-wait for the compiler.
+coordinates. Rows placed at earlier levels stay. Many points are placed by compiled code, few by
+NumPy with the same result, so that the first picture need not wait for the compiler.
 """
 
 import sys

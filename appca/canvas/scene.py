@@ -179,10 +179,9 @@ class Scene(NamedTuple):
 def scene_of_usage(usage: Usage, dataset: Dataset, of_a_row: OfARow, of_run: OfRun) -> Scene:
     """Build the scene of a `Usage`; the data set contains the ids and images of its rows.
 
-    `of_a_row` contains colourings (the first is shown first), maps by layout name, such as "pca",
-    and the lines of the hover card. `of_run` contains header entries of the components, L (None if
-    rows differ), the pictures of the components, and marks (N,) uint8: "doubt" (255 x membership)
-    and "outside".
+    `of_a_row`: colourings (the first is shown first), maps by layout name, lines of the hover card.
+    `of_run`: header entries of the components, L (None if rows differ), pictures of the components,
+    and marks (N,) uint8: "doubt" (255 x membership) and "outside".
     """
     with ThreadPoolExecutor(1) as beside:  # both take a second for a million rows
         rows = beside.submit(_of_rows, dataset, usage, of_a_row)

@@ -11,18 +11,11 @@ from appca.models.numeric_kernels import bare_kernel
 def fill_levels(  # noqa: C901, PLR0912 - one function compiles in half the time
     points: Any, grid: Any, most: int, order: Any, levels: Any, table: Any
 ) -> int:
-    """Order the points of a panel, level by level; return the number placed at the last level.
+    """Order a panel's points (x, y, inside), level by level; return the number at the last.
 
-    Parameters
-    ----------
-    points : x and y, and whether a point is inside the panel; cleared when it can no longer fit.
-    grid : per level, the distance between images and the number that fit in a line; and how many
-        times the rows that could fit are tried.
-    most : maximum number of images; the first level that exceeds it ends the search.
-    table : buffers for the blocking point of each row (P,), initially -1; for hashed cells (2^m,),
-        positions in them (2^m, 2), and their points (2^m,), at least 4 `most`. Cells of a grid row
-        are adjacent; if the grid fits into the table, no two cells collide. (u, v) begin at 1, so
-        that indices of neighbours are not negative.
+    `grid` has distances, numbers in a line and tries, by level. `table` has the blocking point of
+    each row (P,), initially -1, and hashed cells (2^m,), with positions (2^m, 2) and points (2^m,),
+    at least 4 `most`. Cells of a line are adjacent, and (u, v) begin at 1.
     """
     (x, y, waits), (distances, fits, times), (others, keys, held, holders) = points, grid, table
     placed = inside = 0

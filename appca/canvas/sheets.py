@@ -5,19 +5,26 @@ a data set, so browsers can cache the sheets. The first sheet is enough for a di
 """
 
 import math
+import re
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from appca.data.dataset import Dataset
 from appca.plots.components import SPARK, png, row_lines
+from appca.words import shortened
 
 SHEET_SIDE = 2048  # in pixels; all browsers with WebGL2 support this size
 LARGEST_TILE = 128  # larger images are reduced, also on the hover card
 INK = "digits", "mnist"  # built-in sources of handwriting, stored as light on black
+NAME, LETTERS, MOST_NAMED = (22, 128), 12, 2000  # pixels and letters of a row's name; rows
+FONT = str(Path(find_spec("matplotlib").origin).parent / "mpl-data/fonts/ttf/DejaVuSans.ttf")  # type: ignore[union-attr, arg-type]
+_COUNTER = re.compile(r"\D*\d+")
 SEED = 20  # fixed seed, so that samples are reproducible
 
 
@@ -29,6 +36,22 @@ def sample(n_rows: int, most: int) -> np.ndarray:
 def is_ink(dataset: Dataset) -> bool:
     """Whether images are dark strokes on a light page; all others are drawn as in their file."""
     return dataset.provenance.get("source") in INK
+
+
+def is_named(dataset: Dataset) -> bool:
+    """Whether most ids are names, not numbers after a common prefix, of few enough rows."""
+    counted = sum(bool(_COUNTER.fullmatch(name)) for name in dataset.ids[: MOST_NAMED + 1])
+    return dataset.n_rows <= MOST_NAMED and 2 * counted < dataset.n_rows
+
+
+def names_of(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Draw the ids of rows with a halo, (n, h, w) uint8."""
+    font, (height, width) = ImageFont.truetype(FONT, 15), NAME
+    look: Any = {"font": font, "anchor": "mm", "stroke_width": 3, "stroke_fill": 90}
+    drawn = [Image.new("L", (width, height)) for _ in rows]
+    for image, name in zip(drawn, dataset.ids[rows], strict=True):
+        ImageDraw.Draw(image).text((width / 2, height / 2), shortened(name, LETTERS), 255, **look)
+    return np.stack([np.asarray(image) for image in drawn])
 
 
 def tile_of(image_shape: tuple[int, ...]) -> tuple[int, int]:
@@ -63,7 +86,7 @@ class Sheets(NamedTuple):
     cell: int  # side of a cell in pixels
     columns: int
     per_sheet: int
-    style: str  # "ink": strokes on black, drawn in the class colour; or "photo"
+    style: str  # "ink": strokes on black, drawn in the class colour; "name": text; or "photo"
     rows: np.ndarray  # (N,) row of each tile
     images: Callable[[np.ndarray], np.ndarray]
 
@@ -86,18 +109,20 @@ class Sheets(NamedTuple):
 
 
 def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
-    """Describe the sheets of a data set; None if its rows are neither images nor lines."""
-    if dataset.image_shape is None and not dataset.is_ordered:
+    """Describe the sheets of a data set; None if its rows are no images and have no names."""
+    style = "photo" if dataset.image_shape else "ink" if dataset.is_ordered else "name"
+    if style == "name" and not is_named(dataset):
         return None
-    shape = dataset.image_shape or SPARK
+    lines, names = (SPARK, partial(row_lines, dataset)), (NAME, partial(names_of, dataset))
+    photos: Any = dataset.image_shape, dataset.images
+    shape, images = {"photo": photos, "ink": lines, "name": names}[style]
+    style = "ink" if is_ink(dataset) else style
     tile = tile_of(shape)
     channels = 3 if len(shape) == 3 else 1
     cell = cell_of(max(tile))
     columns = SHEET_SIDE // cell
     per_sheet = min(columns * columns, GREY_SHEET if channels == 1 else COLOUR_SHEET)
     columns = min(columns, 1 << math.ceil(math.log2(math.sqrt(per_sheet))))
-    images = partial(row_lines, dataset) if dataset.image_shape is None else dataset.images
-    style = "ink" if dataset.image_shape is None or is_ink(dataset) else "photo"
     return Sheets((*tile, channels), cell, columns, per_sheet, style, priority, images)
 
 

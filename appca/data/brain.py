@@ -340,10 +340,8 @@ def upright(volume: np.ndarray, affine: np.ndarray) -> np.ndarray:
 def side_by_side(dataset: Dataset) -> np.ndarray:
     """Return the positions (V, 2) of a recording's voxels in horizontal slices, in millimeters.
 
-    The lowest slice is at the top left, the next one to its right; in each slice, the front of the
-    head is at the top and the right of the body on the right.
-
-    Raises InputError if a row is not a voxel of the grid.
+    The lowest slice is at the top left, the next one to its right, each with the front of the head
+    at the top, the right of the body on the right. InputError if a row is no voxel of the grid.
     """
     from nibabel.orientations import io_orientation
 

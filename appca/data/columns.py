@@ -41,10 +41,9 @@ def wanted_by(dataset: Dataset) -> Wanted:
 def matched(new: Dataset, wanted: Wanted) -> Matched:
     """Match new rows to the columns of a data set, and convert their values to its type.
 
-    If both sides have names, columns are matched by name: order does not matter, other columns are
-    left out, and a wanted column that became a numeric label is used. Without names, there must
-    be as many columns, in the same order. Images must have the same size. Raises InputError
-    if columns do not match.
+    If both sides have names, columns are matched by name, others are left out, and a wanted column
+    that became a numeric label is used; else there must be as many. Images must have the same size.
+    Raises InputError if columns do not match.
     """
     title, names, shape = shortened(new.name), new.feature_names, new.image_shape
     shapes = [each for each in (shape, wanted.image_shape) if each]

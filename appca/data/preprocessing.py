@@ -29,10 +29,9 @@ _BLOCK_VALUES = 1 << 21  # values converted per block (16 MB)
 def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.ndarray:
     """Return the leading eigenvectors (D, D') of the scatter matrix of centred rows (N, D).
 
-    They are orthonormal columns by decreasing variance; the largest entry of each is positive. Each
-    call of `blocks` iterates over the rows in fresh float64 blocks. `keep` is the number of axes,
-    or the minimum share of variance (0, 1) that they explain. Raises InputError for more axes than
-    the data can have, or if the data do not vary.
+    The largest entry of each is positive. Each call of `blocks` iterates over the rows in fresh
+    float64 blocks. `keep` is the number of axes, or the minimum share of variance (0, 1) that they
+    explain. Raises InputError for more axes than the data can have, or if the data do not vary.
     """
     (n, d), least = shape, min(shape)
     msg = f"pca must be at most {least} for {n} rows and {d} features; got {keep}."

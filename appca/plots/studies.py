@@ -325,9 +325,8 @@ def speed_courses(rows: Sequence[Row]) -> go.Figure:
 def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
     """Draw the mean accuracy over folds, with its standard deviation as error bars.
 
-    `rows` are dicts with method, title, K, L, accuracy and accuracy_sd. The method "raw" (without
-    K) is a horizontal line. Methods without a colour are left out, because the pattern alone is
-    far below the others.
+    `rows` have method, title, K, L, accuracy and accuracy_sd. The method "raw" (without K) is a
+    horizontal line. Methods without a colour, such as the pattern alone, are left out.
     """
     import pandas as pd
 

@@ -130,10 +130,9 @@ def estimate_seconds(
 ) -> float:
     """Estimate the seconds that `fit_run` takes, rather too high than too low.
 
-    The estimate decides whether a fit runs during slider moves or in a worker, which reports its
-    own remaining time. `n_features` is counted after preprocessing; `incomplete` rows have missing
-    cells. The constants are seconds, measured with one thread on 178 to 30,000 rows of 13 to 16,384
-    features.
+    It decides whether a fit runs during slider moves or in a worker. `n_features` is counted after
+    preprocessing; `incomplete` rows have missing cells. The constants are seconds, measured with
+    one thread on 178 to 30,000 rows of 13 to 16,384 features.
     """
     settings, K, L = config.parameters, config.k, config.n_active or config.k
     n, product, subsets = n_rows, 1.1e-10 * n_features, 1.3e-8 * (L + 4)  # per row, component
@@ -209,10 +208,8 @@ def project(
     """Describe new rows (N, D), in data units, by a fitted model.
 
     The rows of the fit get the same results as in the fit, bit for bit if all are described
-    together; single rows agree up to rounding, or exactly if sums over supports are estimated. If
-    there are many rows, `callback` receives `Progress` after each block.
-
-    Raises ValueError if rows and run differ in number of features, or the model lacks an array.
+    together, else up to rounding. `callback` receives `Progress` after each block. Raises
+    ValueError if rows and run differ in number of features, or the model lacks an array.
     """
     estimator = estimator_class(config.model)(**config.parameters).restore(model.estimator_arrays())
     hold_threads()

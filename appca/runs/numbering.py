@@ -3,9 +3,8 @@
 When a run is first shown, the Hungarian method matches its components to those of the fit on
 screen. A component with |cos| of at least `ROUGHLY` gets the number of its match, if at most K.
 The others get the free numbers in the order of explained variance. Signs and names belong to
-directions: a registry in the home, for each data set (with the rows left out) and model, applies
-them to every run with that direction. Directions never change. `numbered` reorders a run before it
-is shown or saved.
+directions, which never change: a registry in the home, for each data set (with the rows left out)
+and model, applies them. `numbered` reorders a run before it is shown or saved.
 """
 
 from collections.abc import Iterator

@@ -9,9 +9,9 @@ A session file (``NAME.appca``) is a zip of
     selections/<i>.npy        (N,) bool, the rows of each selection
     maps/<i>.npy              (N, 2 or 3) float32, the coordinates of each map
 
-The file contains no pickle, and names in it never become paths. The whole file is checked before
-anything is stored. Arrays do not prove that a run was fitted with its settings, so a run that was
-not fitted here is stored as imported: its id depends on its arrays, and it cannot replace a fit.
+There is no pickle, and names never become paths. The file is checked before anything is stored.
+Arrays do not prove settings, so a run that was not fitted here is stored as imported: its id
+depends on its arrays, and it cannot replace a fit.
 """
 
 import io
@@ -120,10 +120,8 @@ class Unpacked(NamedTuple):
 def pack(session: Session, home: Path | None = None, *, with_data: bool = True) -> bytes:
     """Return a session file, with the components of all runs in the order on screen.
 
-    `home` is the home of the runs, by default the user's. A file without data can only be opened
-    where the data set is stored or built in.
-
-    Raises InputError if a run belongs to other data, or its arrays cannot be read.
+    A file without data can only be opened where the data set is stored or built in. Raises
+    InputError if a run belongs to other data, or its arrays cannot be read.
     """
     dataset = session.dataset
     strange = [run.id for run in session.runs if run.config.dataset != dataset.digest]
@@ -170,12 +168,9 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
 def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     """Check a whole session file, then store its contents in a home.
 
-    Existing data sets, runs and component names are kept. A selection whose name is taken is
-    stored under a new name. `name` appears in messages.
-
-    Raises InputError if the file is damaged or not a session file, or if its data are missing or do
-    not match their digest; then nothing is stored. Also raises InputError if writing fails; open
-    the file again to store the remaining contents.
+    Existing data sets, runs and component names are kept; a selection whose name is taken gets a
+    new one. Raises InputError if the file is damaged, or its data are missing or do not match their
+    digest; then nothing is stored. Also if writing fails; open the file again to store the rest.
     """
     packed = Packed(name, stream)
     try:

@@ -89,9 +89,8 @@ class RunStore:
     ) -> Run:
         """Store a result; an existing equal run is kept and becomes the newest.
 
-        The default name is made from the settings. The origin is "fit" or "live"; except for runs
-        with `Run.kept`, only the newest 50 runs of origin "live" stay. Raises InputError if writing
-        fails.
+        The origin is "fit" or "live"; except for runs with `Run.kept`, only the newest 50 of origin
+        "live" stay. Raises InputError if writing fails.
         """
         target = self.folder / config.id
         with storing("The fit", self.folder):

@@ -22,10 +22,8 @@ ID_DIGITS = 12  # 48 bits: a collision among a million settings has probability 
 class Recorded:
     """Base of frozen dataclasses of settings that are stored under an id computed from them.
 
-    Declare subclasses with ``eq=False``: settings with equal ids are equal and have equal hashes.
-
-    `later` lists fields that were added later, with the values that preserve older behaviour. A
-    field with that value is not recorded, so older records keep their ids.
+    Declare subclasses with ``eq=False``: settings with equal ids are equal. `later` lists fields
+    added later with the values of older behaviour, which are not recorded, so ids stay.
     """
 
     later: ClassVar[Mapping[str, object]] = {}

@@ -23,9 +23,8 @@ _mine = threading.local()
 def held(folder: Path) -> Iterator[None]:
     """Lock a folder against other threads and processes that use this function.
 
-    The lock is reentrant within a thread, and the system releases it when a process ends. If the
-    folder cannot be locked, or not within ten seconds, the caller continues without a lock: writes
-    are atomic, so the last one wins.
+    It is reentrant within a thread, and ends with the process. If the folder cannot be locked in
+    ten seconds, the caller continues without a lock: writes are atomic, so the last one wins.
     """
     folders = _mine.__dict__.setdefault("folders", set())
     if folder in folders:

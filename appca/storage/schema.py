@@ -51,9 +51,8 @@ class Misfit(ValueError):
 def fitted(shape: Any, value: object, *, from_text: bool = False) -> Any:
     """Convert a JSON value to a type, with all its contents validated.
 
-    The type is a Struct, a dataclass, a named tuple or an annotated type. With `from_text`, numbers
-    may be texts, as in an address. Raises Misfit, or the InputError of a dataclass with invalid
-    fields.
+    With `from_text`, numbers may be texts, as in an address. Raises Misfit, or the InputError of a
+    dataclass with invalid fields.
     """
     try:
         if hasattr(shape, "_field_defaults"):

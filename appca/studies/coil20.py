@@ -119,9 +119,8 @@ STUDY = Study(
 def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
     """Return the colour (N, 3), uint8, of every row, similar for near rows of a panel.
 
-    Channel j (red, green, blue) is the score on the row's j-th active component, components in
-    ascending order, as a rank among all rows, scaled to 0.01 .. 0.99. Components after the third
-    do not affect the colour. `scores` and `active` are (N, K).
+    Channel j (red, green, blue) is the score on the row's j-th active component of the first three,
+    as a rank among all rows, scaled to 0.01 .. 0.99. `scores` and `active` are (N, K).
     """
     from scipy.stats import rankdata
 

@@ -190,10 +190,9 @@ LEAST_SHARE = 0.01  # minimum share of rows for a factor to be judged
 def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.ndarray) -> Row:
     """Compare estimated components (M, D) and indicators (N, M) with the true ones.
 
-    True components and indicators are (K, D) and (N, K). Returns the mean and the minimum |cos|
-    over factors that at least `LEAST_SHARE` of the rows use, and the share of correct indicators.
-    True factors that no row uses are not matched. An unmatched true factor counts with |cos| 0 and
-    as unused; an unmatched estimated factor is a mistake in each row that uses it.
+    Returns the mean and the minimum |cos| over factors that at least `LEAST_SHARE` of the rows use,
+    and the share of correct indicators. Unused true factors are not matched. An unmatched true one
+    counts with |cos| 0 and as unused, an unmatched estimated one is a mistake in rows that use it.
     """
     from appca.models.draws import match
 

@@ -294,13 +294,10 @@ def draw(  # noqa: PLR0913 - all but four have defaults
 ) -> None:
     """Draw a scene; a lasso selects rows on all pages.
 
-    The layout and the colouring are keys of the scene, or "component:" and a number. A page has
-    at most eight canvases, each with its own `key`. The height is in pixels or CSS, by default that
-    of the window; for `options` see `js/types.d.ts`. `selected` (N,) replaces the selection of all
-    pages, and `on_select` then receives the lasso's rows. `on_point` gets the row that a click
-    focuses, or None. Keys of `acts`: "view" gets the layout opened by a search or a tour, "named"
-    and "colour" a choice in the palette, "class" JSON of a label with an old and a new name,
-    "leave_out" the class of the selected rows, or "".
+    The layout and the colouring are keys of the scene, or "component:" and a number; for `options`
+    see `js/types.d.ts`. `selected` (N,) replaces the selection of all pages, and `on_select` then
+    receives the lasso's rows. `on_point` gets the row that a click focuses, or None. Keys of
+    `acts`: "view", "named", "colour", "class" (JSON of a label, old and new name), "leave_out".
     """
 
     def selected_rows(message: SelectionMessage) -> None:

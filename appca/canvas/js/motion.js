@@ -258,7 +258,7 @@ export class Tour {
     const [base, counts] = [stage.panels - 1, [this.rows.length]];
     drawPoints(gpu, look, { ...source, array, base, firsts: [0], counts });
     const { plot } = this.stagePanel;
-    const px = imageSize(Math.min(plot.w, plot.h), 300);
+    const px = imageSize(Math.min(plot.w, plot.h), 300) * (sheets?.wide ?? 1);
     const images = this.images.map((image) => ({ ...image, key: base }));
     if (sheets)
       stage.stats.images += drawImages(gpu, sheets, images, look, px, theme.panel, source);

@@ -40,7 +40,7 @@ interface Colouring {
 
 interface SheetMeta {
   tile: [number, number, number]; // height, width, channels
-  cell: number; columns: number; per_sheet: number; count: number; style: 'ink' | 'photo';
+  cell: number; columns: number; per_sheet: number; count: number; style: 'ink' | 'photo' | 'name';
 }
 
 interface Meta {

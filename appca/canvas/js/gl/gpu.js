@@ -159,7 +159,7 @@ uniform float uPer; flat out vec3 vColour; flat out vec3 vInfo; flat out vec4 vP
 void main() {
   vec2 p = place(); vColour = colour(); vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1);
   float per = uPer, tile = mod(float(aTile), per); float layer = floor(float(aTile) / per + .0001);
-  vec2 half_ = uPx * .5 * vec2(uSheet.y, uSheet.x) / max(uSheet.x, uSheet.y); vec2 cell = vec2(mod(tile, uSheet.w), floor(tile / uSheet.w));
+  vec2 half_ = uPx * .5 * vec2(uSheet.y, uSheet.x) / max(uSheet.x, uSheet.y); vec2 cell = vec2(mod(tile, uSheet.w), floor(tile / uSheet.w)); if (uSheet.y > 4. * uSheet.x) p.y -= half_.y + 4.; // a name, above its point
   vec2 off = (uSheet.zz - uSheet.yx) * .5;
   vUv = vec3((cell * uSheet.z + off + corner * uSheet.yx) / (uSheet.z * uSheet.w), layer);
   vAt = (corner - .5) * half_ * 2.; vInfo = vec3(half_, on ? 1. : 0.); vPlot = uMode == 1 ? vec4(-1e6, -1e6, 1e6, 1e6) : plot;
@@ -171,7 +171,8 @@ precision mediump sampler2DArray; uniform sampler2DArray uSheets; uniform vec3 u
 flat in vec3 vColour; flat in vec3 vInfo; flat in vec4 vPlot; in vec3 vUv; in vec2 vAt; in vec2 vPage; out vec4 o;
 void main() {
   if (any(lessThan(vPage, vPlot.xy)) || any(greaterThan(vPage, vPlot.zw))) discard;
-  vec4 t = texture(uSheets, vUv); float radius = min(4., vInfo.x * .3); vec2 k = abs(vAt) - (vInfo.xy - radius);
+  vec4 t = texture(uSheets, vUv); float ink = smoothstep(.15, .4, t.r) * (vInfo.z > .5 ? 1. : .35); if (uInk == 3) { o = vec4(mix(uCard, mix(vColour, 1. - uCard, .35), smoothstep(.38, .62, t.r)) * ink, ink); return; }
+  float radius = min(4., vInfo.x * .3); vec2 k = abs(vAt) - (vInfo.xy - radius);
   float far = length(max(k, 0.)) + min(max(k.x, k.y), 0.) - radius; float inside = 1. - smoothstep(-.7 / uDpr, .3 / uDpr, far);
   float frame = smoothstep(-1.4 - uHeavy, -.7 - uHeavy, far) * (vInfo.z > .5 ? .45 + .55 * step(.5, uHeavy) : .3);
   vec3 c = uInk == 1 ? mix(uCard, vColour, t.r) : uInk == 2 ? t.rrr : t.rgb; c = mix(c, vColour, frame);

@@ -47,8 +47,7 @@ export const scissor = (gl, look, rect) => gl.scissor(...pixels(look, rect));
 /** Draw grey points first, then highlighted ones. @param {Look} look */
 const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [0]);
 
-const ALL = 700000; // points; if a view has more, each panel draws a sample
-const A_PIXEL = 1.5; // points per pixel in this sample
+const [ALL, A_PIXEL] = [700000, 1.5]; // points; if a view has more, each panel draws a sample with this many per pixel
 
 /** Return the number of a panel's points to draw, because points beyond those that cover its pixels are indistinguishable. @param {Placed} spot @param {number} all */
 export const drawnOf = ({ panel: { count }, plot }, all) =>
@@ -269,8 +268,7 @@ export class Layer {
   }
 }
 
-const LAYERS = 8;
-const AT_ONCE = 2; // number of sheets that load at the same time
+const [LAYERS, AT_ONCE] = [8, 2]; // sheets on the GPU, and that load at the same time
 
 export class Sheets {
   /** @param {Gpu} gpu @param {Input} input @param {() => void} arrived */
@@ -294,6 +292,7 @@ export class Sheets {
     gl.texStorage3D(kind, levels, format, side, side, layers);
     this.reader = gl.createFramebuffer();
     /** @type {Map<string, HTMLCanvasElement>} tiles as pictures */ this.pictures = new Map();
+    this.wide = meta.style === 'name' ? 3.8 : 1; // names are wider than pictures
   }
 
   /** Return the sheet of a tile. @param {number} tile */
@@ -370,7 +369,7 @@ export class Sheets {
   /** Return the pixels (RGBA) of a loaded tile. @param {number} tile */
   read(tile) {
     const placed = this.place(tile);
-    if (placed < 0) return null;
+    if (placed < 0 || this.wide > 1) return null;
     const { gl } = this.gpu;
     const { FRAMEBUFFER, COLOR_ATTACHMENT0 } = gl;
     const { cell, columns, per_sheet: per } = this.meta;
@@ -399,9 +398,8 @@ export function imageSize(side, most) {
 }
 
 const WHOLE = 400; // plot size in px below which images cut by its edge are omitted
-const FILLED = 0.25; // maximum share of a panel's visible part that images fill if all points are images
-const DEEP = 4; // size of a panel relative to its visible part
-const LOOSE = 600; // maximum number of rows tried without precomputed placement
+const [FILLED, DEEP] = [0.25, 4]; // where all points are images: most they fill, least magnification of the panel
+const [FLAT, LOOSE] = [5, 600]; // width of a name / height; most rows tried without precomputed placement
 
 /** Pixels between images in a plot. @param {number} px side of an image @param {number} side of the plot */
 const apartOn = (px, side) => px * (1.22 + 0.55 * Math.exp(-side / 260));
@@ -435,16 +433,18 @@ function allFit(spot, px) {
 }
 
 /** Choose the images of visible panels that are inside the view. @param {Stage} stage @param {Placed[]} placed @param {number} size px */
-export function chooseImages({ scene, rows, options: { dense = 1 } }, placed, size) {
+export function chooseImages({ scene, rows, options: { dense = 1 }, sheets }, placed, size) {
+  const [isName, flat] = (sheets?.wide ?? 1) > 1 ? [true, FLAT] : [false, 1];
   /** @type {Picture[]} */ const wanted = [];
   for (const spot of placed) {
     const { key, panel, plot, view, strength, part } = spot;
     const { xy, rows: numbers } = part.layout;
     const side = Math.min(plot.w, plot.h);
-    const all = side > WHOLE && allFit(spot, size);
-    const wished = all ? panel.count : roomFor(spot, size, dense);
+    const all = !isName && side > WHOLE && allFit(spot, size);
+    const wished = all ? panel.count : isName ? LOOSE : roomFor(spot, size, dense);
     const room = strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, wished);
-    const apart = all || panel.levels.length ? 0 : apartOn(size, side) / dense;
+    const loose = isName ? size : panel.levels.length ? 0 : apartOn(size, side);
+    const apart = all ? 0 : loose / dense;
     const margin = side < WHOLE ? size / 2 : 0;
     /** @type {[number, number][]} */ const taken = [];
     const { left, bottom, kx, ky } = scaleOf(spot);
@@ -454,7 +454,8 @@ export function chooseImages({ scene, rows, options: { dense = 1 } }, placed, si
       if (!holds(view.rect, x, y, 40) || !holds(plot, x, y, -margin) || rows.flags[row] & HIDDEN)
         continue;
       if (apart) {
-        if (taken.some(([u, v]) => Math.max(Math.abs(u - x), Math.abs(v - y)) < apart)) continue;
+        if (taken.some(([u, v]) => Math.max(Math.abs(u - x), flat * Math.abs(v - y)) < apart))
+          continue;
         taken.push([x, y]);
       }
       wanted.push({ raw: [xy[2 * i], xy[2 * i + 1], 0, 0], row, key, tile: scene.tile[row] });
@@ -470,7 +471,7 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   if (!there.length) return 0;
   const { cell, columns: across, per_sheet: uPer, style } = sheets.meta;
   const [h, w, channels] = sheets.meta.tile;
-  const uInk = channels > 1 ? 0 : style === 'ink' ? 1 : 2;
+  const uInk = channels > 1 ? 0 : { ink: 1, photo: 2, name: 3 }[style];
   const more = { uPer, uInk, uPx: px, uCard: rgb(card), uHeavy: look.selecting ? 0.8 : 0 };
   const sheet = { uBase: 0, uSheets: 4, uSheet: [h, w, cell, across] };
   prepare(gpu, images, look, source, { ...sheet, ...more });
@@ -485,13 +486,11 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   return there.length;
 }
 
-const DIRECT = 20000; // maximum number of points redrawn in every frame; with more, the cached layer is moved
-const FEW = 60000; // the same limit if the layer would be scaled
+const [DIRECT, FEW] = [20000, 60000]; // maximum number of points redrawn in every frame, if the cached layer could be moved or scaled
 const ONCE = 100000; // maximum number of a layer's points drawn at once
 const SAMPLE = 0.03; // points per pixel drawn at once after a change of colours or selection; the others follow
 const PART = 'sample ';
-const SCALED = 4; // maximum magnification of an image's pixels
-const IMAGES_EVERY = 130; // ms between choices of images while moving
+const [SCALED, IMAGES_EVERY] = [4, 130]; // maximum magnification of images; ms between their choices while moving
 
 /** @param {Stage} stage @param {Look} look @param {WebGLFramebuffer | null} target */
 export function drawFrame(stage, look, target) {
@@ -620,7 +619,7 @@ function drawAllImages(stage, look) {
       .map((group) => {
         const plots = group.filter(({ part }) => !part.inset).map(({ plot }) => plot);
         const sides = plots.map((plot) => Math.min(plot.w, plot.h)).sort((a, b) => a - b);
-        const px = imageSize(sides[sides.length >> 1] ?? 300, largest);
+        const px = imageSize(sides[sides.length >> 1] ?? 300, largest) * sheets.wide;
         return { px, rect: group[0].view.rect, wanted: chooseImages(stage, group, px) };
       });
     const large = held < 0 ? [] : [held, ...near];

@@ -117,9 +117,7 @@ function seenFrom(stage, view, panel, point) {
   return { cam, place: [x, y] };
 }
 
-const OPEN = 320; // ms
-const MORPH = 300;
-const TURN = 1400;
+const [OPEN, MORPH, TURN] = [320, 300, 1400]; // ms
 const TELL = 250; // ms from a click until the host receives it, because a double click opens a panel
 const ANSWER = 5000; // ms
 const STEP = 8; // px between the places tried

@@ -214,7 +214,7 @@ function pictureOf(stage, hit, side) {
   }
   const row = hit.row ?? (code === undefined ? -1 : rows.codes.indexOf(code));
   const colour = code === undefined ? '' : cssOf(palette, code);
-  if (row < 0 || !sheets) {
+  if (row < 0 || sheets?.wide !== 1) {
     const mark = code === undefined ? icon(GROUPS[kind][2]) : dotOf(stage, code);
     return element('span', 'appca-hitpicture', {}, mark);
   }

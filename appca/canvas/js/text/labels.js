@@ -7,9 +7,8 @@ import { countOf, grouped } from '../scene/names.js';
 import { codesIn, countsOf, HIDDEN, mostly, ranked, SELECTED } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
 
-const CELL = 6; // px
+const [CELL, GAP] = [6, 3]; // px; between words
 const SAMPLE = 80000; // maximum number of points considered
-const GAP = 3; // px between words
 
 export class Occupancy {
   /** @param {number} width @param {number} height */
@@ -84,8 +83,7 @@ export function occupancyOf(stage, placed = stage.placed) {
 }
 
 const SQUARE = 44; // side in px of the squares in which the points of a class are counted
-const END = 24; // side in px of an image beside text
-const LARGE = 250; // minimum side in px of a plot with text inside
+const [END, LARGE] = [24, 250]; // sides in px: of an image beside text, at least of a plot with text inside
 
 /** @param {Stage} stage @returns {Label[]} */
 export function placeLabels(stage) {
@@ -107,7 +105,7 @@ function signCells(stage, spot, room) {
   const { plot, panel, part } = spot;
   if (panel.axes.length < 2) return [];
   const named = panel.axes.some((index) => meta.components[index].name);
-  const ends = named || !stage.sheets ? [] : endsOf(spot);
+  const ends = named || stage.sheets?.wide !== 1 ? [] : endsOf(spot);
   const { cells } = countsOf(part.layout, panel, rows, spot.range);
   const names = namesOf(stage);
   const [zx, zy] = pointToPage(spot, 0, 0);
@@ -284,9 +282,7 @@ export function drawLabels(stage, labels) {
 
 const [HELD, NEAR] = [56, 34]; // sides in px of pictures
 const ROOMY = 300; // minimum side in px of a plot with pictures of this size
-const HALO = 6; // px around a picture
-const STEP = 6; // px by which a picture slides outward
-const STEPS = 40;
+const [HALO, STEP, STEPS] = [6, 6, 40]; // px around a picture, and by which it slides outward
 
 /** @type {WeakMap<Stage, Map<string, Map<number, Point[]>>>} */ const caches = new WeakMap();
 
@@ -326,7 +322,8 @@ export function drawHeld(stage, subject = stage) {
     const seen = marks.filter(({ x, y }) => holds(plot, x, y));
     const held = seen.find(({ row }) => row === subject.held);
     const near = seen.filter((mark) => mark !== held);
-    const large = subject === stage && Math.min(plot.w, plot.h) >= ROOMY && stage.sheets !== null;
+    const large =
+      subject === stage && Math.min(plot.w, plot.h) >= ROOMY && stage.sheets?.wide === 1;
     if (large) slide(near, held, plot);
     if (held) for (const mark of near) line(stage, [held.x, held.y], [mark.x, mark.y]);
     for (const mark of near)
@@ -388,8 +385,7 @@ function draw(stage, { row, x, y, px, py }, side, width) {
 }
 
 const FEW = 12; // maximum number of selected rows with rings, because a single point is lost among thousands
-const MOST = 1500; // maximum number of rows with ghosts
-const AREA = 110; // px² of a panel per ghost, so that ghosts do not hide it
+const [MOST, AREA] = [1500, 110]; // maximum number of rows with ghosts; px² of a panel per ghost
 
 /** @typedef {{key: number, rows: number[], scores?: Float32Array | null}} Chosen */
 /** @type {WeakMap<Stage, Chosen>} */ const chosen = new WeakMap();
