@@ -293,8 +293,7 @@ def test_what_was_not_asked_for_the_longest_goes_first_and_a_promise_is_kept_aga
     c = parcels.offer(b"cccc")
     assert [parcels.get(one) is None for one in (a, b, c)] == [False, True, False]
     assert parcels.offer(b"aaaa") == a  # counts once
-    large = parcels.offer(b"l" * 11)
-    assert parcels.get(large) is not None  # alone, though too large
+    assert parcels.get(parcels.offer(b"l" * 11)) is not None  # alone, though too large
     assert parcels.get(a) is None
     name = parcels.promise("sheet 0", lambda: made.append(1) or b"sheet", "image/png")
     assert made == []
@@ -323,8 +322,7 @@ def test_a_scene_comes_back_from_its_shards(monkeypatch):
     assert parcels.get(names["sheets"][0]).content == scene.sheets.png(0)
     assert parcels.get(names["components"]).content == scene.component_sheet
     assert publish(scene, dataset.digest, parcels) == names
-    again = scene_shown(dataset, fitted)
-    assert publish(again, dataset.digest, Parcels(b"")) == names
+    assert publish(scene_shown(dataset, fitted), dataset.digest, Parcels(b"")) == names
 
 
 def test_built_in_handwriting_is_ink_and_other_images_look_as_in_their_file():
@@ -335,6 +333,18 @@ def test_built_in_handwriting_is_ink_and_other_images_look_as_in_their_file():
         drawn = sheets.sheets_of(dataset, np.arange(9))
         assert drawn.style == style
         np.testing.assert_array_equal(drawn.images(np.arange(3)), digits.images([0, 1, 2]))
+
+
+def test_rows_of_a_table_are_drawn_by_their_names_but_not_by_numbers():
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    words = [f"Ort {chr(65 + i % 26)}{'ü' * (i // 26)}" for i in range(40)]
+    drawn = sheets_of(Dataset("t", X, np.array(words)), np.arange(40))
+    tiles = drawn.images(np.arange(40))
+    assert (drawn.style, drawn.tile, tiles.shape) == ("name", (22, 128, 1), (40, 22, 128))
+    assert len({tile.tobytes() for tile in tiles}) == 40
+    for prefix in ("", "row-", "AT-"):
+        counted = np.array([f"{prefix}{i}" for i in range(40)])
+        assert sheets_of(Dataset("t", X, counted), np.arange(40)) is None
 
 
 def test_components_of_a_recording_are_courses_over_time():

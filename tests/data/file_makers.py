@@ -250,7 +250,6 @@ def nifti(values: np.ndarray, step: float = 2.0, unit: str = "sec") -> bytes:
 
     image = nibabel.Nifti1Image(values, np.diag([-3.0, 3.0, 4.0, 1.0]))
     if values.ndim > 3:
-        zooms = [3.0, 3.0, 4.0, *(step for _ in values.shape[3:])]
-        image.header.set_zooms(zooms)
+        image.header.set_zooms([3.0, 3.0, 4.0, *(step for _ in values.shape[3:])])
     image.header.set_xyzt_units("mm", unit)
     return image.to_bytes()

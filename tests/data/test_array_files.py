@@ -127,8 +127,7 @@ def cells_of_7_3(file: Any) -> None:
     file.create_dataset("kind", data=refs).attrs["MATLAB_class"] = np.bytes_("cell")
     empty = file.create_dataset("label", data=np.array([0, 0], np.uint64))
     empty.attrs.update(MATLAB_class=np.bytes_("double"), MATLAB_empty=1)
-    table = file.create_dataset("t", data=np.arange(3))
-    table.attrs["MATLAB_class"] = np.bytes_("table")
+    file.create_dataset("t", data=np.arange(3)).attrs["MATLAB_class"] = np.bytes_("table")
 
 
 def frame(file: Any) -> None:
@@ -392,8 +391,7 @@ def test_values_names_and_facts_are_those_of_the_file(case):
         np.testing.assert_array_equal(dataset.labels[name], column)
     assert case.ids is None or dataset.ids.tolist() == case.ids
     assert case.features is None or list(dataset.feature_names) == case.features
-    told = facts(dataset.provenance["report"], dataset)
-    assert case.facts in "; ".join(told.values())
+    assert case.facts in "; ".join(facts(dataset.provenance["report"], dataset).values())
     assert in_one_line(dataset.provenance["report"], dataset).endswith(".")
 
 
@@ -535,8 +533,7 @@ CLEAR.putpalette([0, 0, 0, 255, 255, 255])
 )  # fmt: skip
 def test_grey_levels_survive_and_ink_is_seen(first, second, expected, scale):
     name = "tif" if first[:2] == b"II" else "png"
-    files = packed({f"a.{name}": first, f"b.{name}": second})
-    dataset = read("pictures.zip", io.BytesIO(files))
+    dataset = read("pictures.zip", io.BytesIO(packed({f"a.{name}": first, f"b.{name}": second})))
     np.testing.assert_allclose(dataset.X[0].reshape(6, 6), expected, rtol=1e-6)
     assert dataset.image_range == pytest.approx(scale)
 

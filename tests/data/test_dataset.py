@@ -63,8 +63,7 @@ def test_missing_cells_are_known_and_rows_are_taken_with_all_that_belongs_to_the
     masked = Dataset("masked", np.ma.masked_invalid(holes), dataset.ids)
     assert masked.digest == dataset.digest
     np.testing.assert_array_equal(masked.with_gaps(), holes)
-    whole = np.flatnonzero(~dataset.missing.any(axis=1))
-    assert dataset.take(whole).missing is None
+    assert dataset.take(np.flatnonzero(~dataset.missing.any(axis=1))).missing is None
     assert np.shares_memory(small().with_gaps(), small().X)
     rows = np.array([3, 0, 2])
     for found in (dataset.take(rows).with_gaps(), dataset.with_gaps(rows)):
@@ -140,8 +139,7 @@ def test_values_are_drawn_on_the_scale_of_the_whole_also_in_a_part():
     bytes_ = X.astype(np.uint8)
     image = small(X=bytes_, image_shape=(1, 2, 3)).images([1])[0]
     assert image[0, 1].tolist() == [9, 10, 11], "channels in row-major order"
-    bright = small(X=bytes_, provenance={"image_range": [0, 23]})
-    assert bright.images([3])[0][1, 2] == 255
+    assert small(X=bytes_, provenance={"image_range": [0, 23]}).images([3])[0][1, 2] == 255
     with pytest.raises(InputError, match="has no images"):
         small(image_shape=None).images([0])
 

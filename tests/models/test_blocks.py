@@ -169,8 +169,7 @@ def test_slices_and_files_in_any_order_are_read_in_blocks_of_the_same_size(
     monkeypatch.setattr(blocks, "MAPPED_BYTES", 10_000)
     np.save(tmp_path / "X.npy", data.X)
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
-    counts = np.asfortranarray(np.round(data.X).astype(np.int16))
-    np.save(tmp_path / "counts.npy", counts)
+    np.save(tmp_path / "counts.npy", np.asfortranarray(np.round(data.X).astype(np.int16)))
     turned = np.load(tmp_path / "counts.npy", mmap_mode="r")
     assert turned.flags.f_contiguous
     for some in (X[17:2000], X[::3], X[:, 2:7], turned, turned[::-1]):
@@ -634,8 +633,7 @@ def test_the_curve_has_the_likelihood_of_each_batch_before_it_was_learned_from(k
 def test_another_fit_begins_anew_and_what_cannot_be_learned_from_is_refused(kind, seed):
     X = planted(300, 6, 3, 2, seed=seed, noise=0.5).X
     model = kind(3, 2, random_state=0, init="pca").partial_fit(X).partial_fit(2 * X)
-    again = model.fit(X).components_
-    equal(again, kind(3, 2, random_state=0, init="pca").fit(X).components_)
+    equal(model.fit(X).components_, kind(3, 2, random_state=0, init="pca").fit(X).components_)
     with pytest.raises(ValueError, match="finite"):
         model.partial_fit(np.full((2, 6), np.nan))
     sampled = kind(3, 2, inference="gibbs")
@@ -646,8 +644,7 @@ def test_another_fit_begins_anew_and_what_cannot_be_learned_from_is_refused(kind
 
 @BOTH
 def test_one_row_more_hardly_moves_a_fit_of_many(kind, seed):
-    data = planted(2_001, 10, 4, 2, seed=seed, noise=0.3, offset=5.0)
-    X = data.X + 7.0  # far from zero
+    X = planted(2_001, 10, 4, 2, seed=seed, noise=0.3, offset=5.0).X + 7.0  # far from zero
     model = kind(4, 2, random_state=0, init="pca").fit(X[:-1])
     before, value = model.components_.copy(), model.score(X)
     model.partial_fit(X[-1:])

@@ -64,8 +64,7 @@ def test_latent_variances_are_drawn_as_asked():
 
 
 def test_as_many_components_as_features_are_sampled_too():
-    Y = rows_like(n_features=4)
-    draws = gibbs(n_draws=60).fit(Y).posterior_["components"][0]
+    draws = gibbs(n_draws=60).fit(rows_like(n_features=4)).posterior_["components"][0]
     turned = np.abs(np.einsum("skd,kd->sk", draws, draws[0]))
     assert turned.min() < 0.9999  # columns alone would only flip signs
 
@@ -134,8 +133,7 @@ def test_more_factors_than_can_be_enumerated_get_estimates_with_errors(model):
     fit = model(K + 2, n_chains=1, burn_in=30, n_draws=10, n_paths=24, random_state=0).fit(Y)
     assert fit.n_components_ > MOST_COLUMNS
     averaged = fit.estimate_score_samples(Y[:3])
-    words = "annealed importance sampling, 6 paths a row; average over 8 draws"
-    assert averaged.method == words
+    assert averaged.method == "annealed importance sampling, 6 paths a row; average over 8 draws"
     assert (averaged.error > 0).all()
     fit = fit.published()
     estimate = fit.estimate_score_samples(Y[:20])
@@ -186,8 +184,7 @@ def test_a_dask_array_gets_the_same_averages():
     model = AdaptivePPCA(K, L, inference="gibbs", **SHORT).fit(Y)
     parts = da.from_array(Y, chunks=(25, D))
     for support in ("auto", "map"):
-        expected = model.transform(Y, support)
-        close(model.transform(parts, support).compute(), expected, atol=1e-12)
+        close(model.transform(parts, support).compute(), model.transform(Y, support), atol=1e-12)
     close(model.score_samples(parts).compute(), model.score_samples(Y))
     equal(model.allocate(parts).compute(), model.allocate(Y))
 

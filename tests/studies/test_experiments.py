@@ -281,8 +281,7 @@ def test_one_classifier_for_each_subspace_tells_what_depends_on_the_subspace():
 def test_no_row_is_tested_that_was_learnt_from_and_scales_come_from_training_rows():
     data = labelled("wine", 1000)
     divisions = folds(data, 4, 0)
-    tested = np.concatenate([test for _, test in divisions])
-    assert sorted(tested) == list(range(len(data.y)))
+    assert sorted(np.concatenate([test for _, test in divisions])) == list(range(len(data.y)))
     assert all(not set(train) & set(test) for train, test in divisions)
     X, _, X_test, _ = fold(data, 4, 0, 1)
     np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-5)
@@ -323,8 +322,7 @@ FEW = {"n_rows": 80, "n_features": 10, "n_components": 4, "n_active": 2, "seeds"
 
 @pytest.fixture(scope="module")
 def courses():
-    options = speed.STUDY.options("quick", **FEW, passes=6, sweeps=8)
-    return speed.STUDY.run(options, silent, 1)
+    return speed.STUDY.run(speed.STUDY.options("quick", **FEW, passes=6, sweeps=8), silent, 1)
 
 
 def _course(*pairs):
@@ -371,8 +369,7 @@ def test_every_em_is_compared_with_every_gibbs_of_its_model(courses):
         own = [row["seconds"] for row in ladder if row["way"] == name]
         assert own == sorted(own)  # a longer fit passes through the shorter one
         assert own[0] > 0
-    figure = speed.STUDY.figures(courses)["courses"]
-    assert len(figure.data) == 2 * len(WAYS)
+    assert len(speed.STUDY.figures(courses)["courses"].data) == 2 * len(WAYS)
 
 
 PIECES = "tests.jobs.echo"
@@ -579,8 +576,7 @@ def test_the_stimulus_is_the_integral_of_the_response_over_the_events():
     known = sum(answered(times - one.onset) - answered(times - one.end) for one in EVENTS)
     raw = brain.stimulus(EVENTS, T, STEP)
     np.testing.assert_allclose(raw, known, atol=1e-3)
-    later = brain.stimulus(EVENTS, T, STEP, shift=6.0)
-    np.testing.assert_allclose(later[3:], raw[:-3], atol=1e-12)
+    np.testing.assert_allclose(brain.stimulus(EVENTS, T, STEP, shift=6.0)[3:], raw[:-3], atol=1e-12)
 
 
 def test_the_t_map_is_that_of_whitened_least_squares_and_finds_what_follows(seed):
@@ -625,8 +621,7 @@ def test_the_place_of_a_map_is_counted_by_hand():
     found = brain.place(np.array([3.0, 0.0, 2.0, -4.0, 0.0, 0.0]), active)
     wanted = {"dice": 0.5, "energy_inside": 9 / 29, "on": 0.5, "on_inside": 0.5}
     assert found == pytest.approx(wanted)
-    nothing = brain.place(np.zeros(6), np.zeros(6, dtype=bool))
-    assert nothing == dict.fromkeys(wanted, 0.0)
+    assert brain.place(np.zeros(6), np.zeros(6, dtype=bool)) == dict.fromkeys(wanted, 0.0)
 
 
 @pytest.mark.parametrize("n_volumes", [60, 61])
@@ -673,8 +668,7 @@ def test_the_component_follows_the_stimulus_and_its_map_is_where_that_was_put(fo
         assert abs(row["r_shifted"]) < row["r"] / 2, "not one six seconds later"
     region = sources.brain().labels["region"]
     driven = np.isin(region, ["visual cortex", "face area", "place area"])
-    strongest = np.argsort(-values)[:60]
-    assert driven[strongest].mean() > 0.9
+    assert driven[np.argsort(-values)[:60]].mean() > 0.9
     assert driven[found.arrays["map_t"] > found.arrays["threshold"]].mean() > 0.9
     assert (appca["on"] < 0.7, appca["on_inside"] > 0.9, small["on"]) == (True, True, 1.0)
     for own, other in ((appca, small), (table[3], table[4])):

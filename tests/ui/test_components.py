@@ -80,7 +80,7 @@ ALIKE = np.repeat(np.random.default_rng(1).random((20, 8)).argsort(axis=1) < 3, 
 
 def test_sharing_is_told_with_its_components_or_why_not():
     for active, n_active, said in (
-        (PLANTED, 2, "a and b share most: 1.00 components per row"),
+        (PLANTED, 2, "a and b share 1.00 components per row"),
         (PLANTED, 2, "Both use component 4"),
         (PLANTED[:, 1:4], 2, "A smaller L tells more"),
         (PLANTED[:, :2], 2, "Choose a smaller L"),
