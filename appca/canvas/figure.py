@@ -145,8 +145,7 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     count = f"{panel.get('total', panel['count']):,}"
     axes.set_title(count, loc="right", color=theme["soft"], **above)
     sheets, tile = scene.sheets, TILE if side[0] < 3 else 1.6 * TILE
-    is_name = sheets is not None and sheets.style == "name"
-    tile *= 3 if is_name else 1
+    tile *= 2 if sheets is not None and sheets.names is not None else 1
     level = int(np.floor(4 * np.log2(header["spacing"] * min(side) / (ROOM * tile))))
     if sheets is None or not panel["levels"] or level < 0:
         return
@@ -159,14 +158,16 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     rows, images = rows[inside], sheets.images(rows[inside])
     for row, at_x, at_y, image in zip(rows, x[inside], y[inside], images, strict=True):
         colour = colours[row, :3]
+        if sheets.names is not None:
+            above = {"ha": "center", "color": colour, "textcoords": "offset points", "fontsize": 5}
+            axes.annotate(shortened(sheets.names[row], 16), (at_x, at_y), (0, 2.5), **above)
+            continue
         shown = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
-        if sheets.style != "photo":  # black becomes transparent, and the halo of a name
-            alpha = np.clip(image / 127 - 1, 0, 1) if is_name else image / 255
-            shown = np.dstack([np.broadcast_to(colour, (*image.shape[:2], 3)), alpha])
+        if sheets.style == "ink":  # black becomes transparent
+            shown = np.dstack([np.broadcast_to(colour, (*image.shape[:2], 3)), image / 255])
         picture = OffsetImage(shown, zoom=tile * 72 / max(image.shape[:2]), interpolation="nearest")
         frame = {"edgecolor": colour, "facecolor": theme["panel"], "linewidth": 0.5}
-        look: Any = {"frameon": False, "box_alignment": (0.5, 0)} if is_name else {"pad": 0.05}
-        axes.add_artist(AnnotationBbox(picture, (at_x, at_y), bboxprops=frame, zorder=2, **look))
+        axes.add_artist(AnnotationBbox(picture, (at_x, at_y), pad=0.05, bboxprops=frame, zorder=2))
 
 
 def _texts(

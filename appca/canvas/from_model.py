@@ -37,7 +37,10 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
     if missing.any() and not missing.all(axis=0).any():
         values = np.where(missing, np.nanmean(values, axis=0), values)
+    index: Any = getattr(X, "index", None)
     ids = np.arange(len(values)).astype(str)
+    if getattr(index, "is_unique", False) and index.dtype.kind not in "iufM":  # names in a frame
+        ids = np.array([str(name) for name in index])
     drawn = None if images is None or isinstance(images, (tuple, list)) else np.asarray(images)
     if drawn is not None and (drawn.ndim not in (3, 4) or len(drawn) != len(values)):
         msg = (

@@ -18,6 +18,7 @@ from appca.canvas.sheets import (
     SHEET_SIDE,
     Sheets,
     cell_of,
+    is_named,
     on_sheet,
     resized,
     sheets_of,
@@ -102,10 +103,7 @@ class RowText(NamedTuple):
 def hover_buffers(
     ids: np.ndarray, lines: Sequence[RowText]
 ) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Return the header and buffers of all hover texts; empty if there are too many rows.
-
-    Ids that equal row numbers are omitted.
-    """
+    """Return header and buffers of hover texts, without ids that are row numbers, or nothing."""
     if len(ids) > MOST_ROWS:
         return None, {}
     buffers, header = {}, []
@@ -301,7 +299,7 @@ def scene_shown(
     if outside is not None and outside.any():
         marks["outside"] = outside.astype(np.uint8)
     of_run = entries, fitted.n_active, component_pictures(fitted, dataset), marks
-    usage = usage_of(fitted, pictured=pictured)
+    usage = usage_of(fitted, pictured=pictured or is_named(dataset))
     return scene_of_usage(usage, dataset, (choices, maps or {}, lines), of_run)
 
 

@@ -89,6 +89,7 @@ class Sheets(NamedTuple):
     style: str  # "ink": strokes on black, drawn in the class colour; "name": text; or "photo"
     rows: np.ndarray  # (N,) row of each tile
     images: Callable[[np.ndarray], np.ndarray]
+    names: np.ndarray | None = None  # (N,) if tiles are names
 
     @property
     def n_sheets(self) -> int:
@@ -123,7 +124,8 @@ def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
     columns = SHEET_SIDE // cell
     per_sheet = min(columns * columns, GREY_SHEET if channels == 1 else COLOUR_SHEET)
     columns = min(columns, 1 << math.ceil(math.log2(math.sqrt(per_sheet))))
-    return Sheets((*tile, channels), cell, columns, per_sheet, style, priority, images)
+    ids = dataset.ids if style == "name" else None
+    return Sheets((*tile, channels), cell, columns, per_sheet, style, priority, images, ids)
 
 
 def cell_of(side: int) -> int:
