@@ -298,7 +298,7 @@ def of_rows(fitted: FittedRun, repeated: int) -> list[Check]:
     """Check how certain supports are, and whether rows repeat earlier ones."""
     doubtful = float(np.mean(fitted.membership < DOUBTFUL))
     why = f"In {percent(doubtful)} of rows, no set of components is {percent(DOUBTFUL)} likely."
-    clear = Check("good", f"{percent(1 - doubtful)} of choices clear", why)
+    clear = Check("good", f"{percent(1 - doubtful)} of rows over half certain", why)
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: do not count rows per panel."
         clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
