@@ -28,6 +28,8 @@ OF_PPCA = {"latent_variance": "component"}  # with L = K
 _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
+BELOW_NOISE = -100.0  # share of a whole gain that is none
+FEW_PANELS = 10  # as many can be read at a glance
 NONE = [None] * 12  # a step that cannot be measured
 Floats = np.ndarray
 
@@ -233,19 +235,24 @@ def gain(grid: GridTable, cell: Cell, of_k: int = 0) -> tuple[float, float]:
     return float(more.mean()), float(np.sqrt(np.square(errors).sum()) / len(errors))
 
 
-def steady(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
-    """Return the best cell with the same components in all folds, and why it is not this cell."""
-    returns = np.asarray((grid.cosines >= ROUGHLY).all(axis=-1))
-    if returns[grid.components.index(cell[0]), grid.actives.index(cell[1])]:
-        return cell, ""
-    said = f" The components of K = {cell[0]} and L = {cell[1]} change with the rows"
-    if not returns.any():
-        return cell, f"{said}, as those of all choices here."
-    nats = np.where(returns, grid.log_likelihood.mean(axis=-1), -np.inf)
-    at_k, at_l = np.unravel_index(nats.argmax(), nats.shape)
+def plainer(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
+    """Return the best cell with few panels and the same components in all folds, and the reason."""
+    panels = np.array([[math.comb(k, L) for L in grid.actives] for k in grid.components])
+    nats, steady = grid.log_likelihood.mean(axis=-1), grid.cosines >= ROUGHLY
+    returns = np.asarray(steady.all(axis=-1))
+    at = grid.components.index(cell[0]), grid.actives.index(cell[1])
+    flaws = [f"{panels[at]:,} panels"] * bool(panels[at] > FEW_PANELS)
+    flaws += ["components that change with the rows"] * bool(not returns[at])
+    said = f" K = {cell[0]} and L = {cell[1]} have {' and '.join(flaws)}"
+    plain = returns & (panels <= FEW_PANELS)
+    plain = plain & (panels > 1) if (plain & (panels > 1)).any() else plain
+    if not flaws or not plain.any():
+        return cell, f"{said}, as all choices here." * bool(flaws)
+    at_k, at_l = np.unravel_index(np.where(plain, nats, -np.inf).argmax(), nats.shape)
     k, active = grid.components[at_k], grid.actives[at_l]
-    other = f"K = {k} and L = {active}{', PCA,' * (k == active)}"
-    return (k, active), f"{said}; those of {other} hardly do."
+    other = f"K = {k} and L = {active}{', PCA,' * (k == active)} have {panels[at_k, at_l]}"
+    lost = max(nats[at] - nats[at_k, at_l], 0.0)
+    return (k, active), f"{said}; {other}, hardly change, and predict {lost:.2g} nats less."
 
 
 def advise(grid: GridTable) -> tuple[Cell, str] | None:
@@ -358,8 +365,9 @@ class StabilityConfig(_HeldOut):
                     continue
                 other = _fitted(self, train, k, active, ppca=k == active <= K)
                 more = other.score_samples(rest) - again.score_samples(rest)
-                whole = max(other.score(rest) - without, 1e-9)
-                told = more.mean(), more.std() / np.sqrt(len(more)), more.mean() / whole
+                whole = other.score(rest) - without
+                share = more.mean() / whole if whole > 0 else BELOW_NOISE
+                told = more.mean(), more.std() / np.sqrt(len(more)), share
                 gains += map(float, told)
             return [*gains, *match(components(), again.components_).cosine.tolist()]
 

@@ -95,12 +95,17 @@ def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndar
     return before.directions(model.components.T).T
 
 
-def extremes(rows: DescribedRows, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+def extremes(
+    rows: FittedRun, k: int, n: int, missing: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows with the lowest and the highest scores on component k, counted from 0.
 
-    Only rows that use the component count: at most n per end, most extreme first, no row at both.
+    Only rows that use the component count, and whose largest feature of it is not `missing` (N, D):
+    at most n per end, most extreme first, no row at both.
     """
-    users = np.flatnonzero(rows.active[:, k])
+    users, most = np.flatnonzero(rows.active[:, k]), np.abs(rows.components[k]).argmax()
+    if missing is not None and missing.shape[1] == rows.components.shape[1]:
+        users = users[~missing[users, most]]
     order = users[np.argsort(rows.scores[users, k], kind="stable")]
     at_low = min(n, len(order) // 2)
     return order[:at_low], order[at_low:][::-1][:n]

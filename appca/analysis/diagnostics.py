@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appca.analysis.choose import Stability
+from appca.analysis.choose import BELOW_NOISE, Stability
 from appca.analysis.components import DOUBTFUL, ROUGHLY, farthest, rarely_used
 from appca.analysis.fitted import FittedRun
 from appca.words import counted, fixed, percent, shortened
@@ -287,6 +287,9 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
         which = f"{which if kept else 'none'} of {K}"
         why = f"Halves recover {which} (lowest |cos| {lowest:.2f}): {remedy}."
     checks.append(Check(level, f"{kept} of {counted(K, 'component')} recovered", why))
+    if halves.larger[:, 2].min() <= BELOW_NOISE:
+        why = "Halves describe other rows worse than noise alone: use row scales, or leave out "
+        checks.append(Check("bad", "Worse than noise", f"{why}rows far from the others."))
     if more > CLEAR * its_error and added > MUCH:
         by = f"{fixed(more)} ± {fixed(its_error)} nats per row, {percent(added)} of the whole gain"
         why = f"One more component per row improves held-out rows by {by}: raise L."

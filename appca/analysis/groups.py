@@ -136,7 +136,7 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 
 
 MOST_COMPARED = 2e10  # numbers in pairs of rows: about 2 s
-NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of one class; those of a usual row's own
+NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of others; those of a usual row's own
 
 
 def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) -> np.ndarray:
@@ -160,10 +160,10 @@ def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
     """Map rows among rows of another class to its code, if most rows are among their own class."""
     if not len(near):
         return {}
-    counts = votes(codes, near)
+    counts, rows = votes(codes, near), np.arange(len(near))
     usual = np.array([np.median([*n[codes == code], 0]) for code, n in enumerate(counts.T)])
     most = counts.argmax(axis=1)
-    is_stray = (counts.max(axis=1) >= ALIKE) & (most != codes) & (usual[codes] >= TYPICAL)
+    is_stray = (counts[rows, codes] <= NEAREST - ALIKE) & (usual[codes] >= TYPICAL)
     return {row: int(most[row]) for row in np.flatnonzero(is_stray & (codes >= 0)).tolist()}
 
 

@@ -112,17 +112,11 @@ class ComponentNumbers:
             _store(run, stored._replace(signs=tuple(before.tolist()), places=places))
 
     def rename(self, run: Run, component: int, name: str) -> Numbering:
-        """Name a component, counted from 0, in all runs that have it; an empty text unnames it.
-
-        Raises InputError if writing fails.
-        """
+        """Name a component in all runs that have it, or unname it; InputError if writing fails."""
         return self._change(run, component, name=" ".join(name.split())[:NAME_LENGTH])
 
     def flip(self, run: Run, component: int) -> Numbering:
-        """Flip a component, counted from 0, and its scores in all runs that have it.
-
-        Raises InputError if writing fails.
-        """
+        """Flip a component and its scores in all runs that have it; InputError if writing fails."""
         return self._change(run, component)
 
     def _change(self, run: Run, component: int, name: str | None = None) -> Numbering:

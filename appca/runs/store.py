@@ -182,10 +182,7 @@ class RunStore:
             return _read(run.path)
 
     def delete(self, run_id: str) -> None:
-        """Delete a run, even if damaged or missing.
-
-        Raises InputError if it cannot be deleted.
-        """
+        """Delete a run, even if damaged or missing; InputError if it cannot be deleted."""
         if not is_id(run_id):
             return
         with refusing(f"Fit {run_id} could not be deleted", "check the permissions of its file"):

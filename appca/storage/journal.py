@@ -26,10 +26,7 @@ class JournalStore:
         self.folder = Path(home) / kind
 
     def begin(self, name: str, config: dict[str, Any]) -> None:
-        """Create a journal, or open it and remove damaged lines.
-
-        Raises InputError if writing fails.
-        """
+        """Create a journal, or open it and remove damaged lines; InputError if writing fails."""
         folder = self.folder / name
         with storing("The result", self.folder):
             folder.mkdir(parents=True, exist_ok=True)

@@ -74,10 +74,7 @@ class Packed:
         return tuple(self._items)
 
     def array(self, member: str) -> np.ndarray:
-        """Read one NPY member.
-
-        Raises InputError if it is missing or damaged, or contains objects.
-        """
+        """Read one NPY member; InputError if it is missing or damaged, or contains objects."""
         item = self._item(member)
         try:
             with self._archive.open(item) as stream:

@@ -173,8 +173,8 @@ def _draw(
     (k, active), text = best
     more, error = choose.gain(grid, best[0])
     title = f"Try K = {k} and L = {active}"
-    steady, changes = choose.steady(grid, best[0])
-    doubt += changes
+    plainer, flaws = choose.plainer(grid, best[0])
+    doubt += flaws
     text += " L = K is PCA." * (k == active) + doubt
     if k > active and more <= CLEAR * error:
         how = "does better" if more < -CLEAR * error else "may do as well"
@@ -186,8 +186,8 @@ def _draw(
         kit.answer(title, text, "doubtful" if doubt and not others else None)
     with buttons:
         _adopt(best[0], "adopt", "primary")
-        if steady != best[0]:
-            _adopt(steady, "steady", "secondary")
+        if plainer != best[0]:
+            _adopt(plainer, "plainer", "secondary")
         if "edge" in text or active == config.actives[-1] < config.components[-1]:
             wider = {f"choose_l_to-{_scope(config)}": min(2 * active, config.components[-1])}
             kit.press("Compare larger L", "choose_wider", st.session_state.update, wider)

@@ -60,6 +60,7 @@ def _event_bands(dataset: Dataset) -> tuple[str, str]:
 
 PAGE = 24
 AT_END, NAMED_AT_END = 6, 3  # rows at each end of the scores: images, or names
+NAMING = 4  # features with the largest weights of a component, which may name it
 
 
 def gallery_tab(dataset: Dataset, shown: Shown) -> None:
@@ -121,9 +122,13 @@ def _place(shown: Shown, text: str) -> int:
 
 def _select(dataset: Dataset, shown: Shown, which: str) -> None:
     k, _, end = which.partition(" ")
-    n = AT_END if dataset.image_shape else NAMED_AT_END
-    low, high = extremes(shown.fitted, _place(shown, k), n)
+    low, high = _ends(dataset, shown, _place(shown, k))
     _put(dataset, low if end == "low" else high)
+
+
+def _ends(dataset: Dataset, shown: Shown, k: int) -> tuple[np.ndarray, np.ndarray]:
+    n = AT_END if dataset.image_shape else NAMED_AT_END
+    return extremes(shown.fitted, k, n, dataset.missing)
 
 
 def _put(dataset: Dataset, rows: np.ndarray) -> None:
@@ -171,7 +176,7 @@ def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> s
         alt = f"The slice with most of {name_of(fitted, k)}"
         where = tag("img", "", src=data_uri(slices[k]), alt=alt)
         look = tag("div", bands + look, "ca-course") + where
-    low, high = extremes(fitted, k, AT_END if dataset.image_shape else NAMED_AT_END)
+    low, high = _ends(dataset, shown, k)
     tails = tag("div", "No row uses this component.", "ca-quiet")
     if len(high):
         ends = _end(dataset, shown, k, low, "low") + tag("span", "…", "ca-quiet")
@@ -385,6 +390,10 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
 
 
 def _names(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> None:
+    names, every = dataset.column_names, components.patterns(shown.fitted, None)
+    heavy = {(k + 1, names[j]) for k, w in enumerate(every) for j in np.argsort(-abs(w))[:NAMING]}
+    told = zip(tests["component"], tests["column"], strict=True)
+    tests = tests[[each in heavy or each[1] not in names for each in told]]
     rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
     of = tests, np.array(dataset.column_names)[(dataset.X[rows] == 0).mean(axis=0) > 0.5]
     proposed = {} if shown.run is None else association.proposed_names(*of)

@@ -55,11 +55,7 @@ def nats_per_row(info: RunInfo) -> str:
 
 
 def markdown(text: str) -> str:
-    """Escape text so that Streamlit's Markdown shows it literally.
-
-    Streamlit converts addresses, icons and arrows after it removes backslashes, so an invisible
-    character is inserted.
-    """
+    """Escape text, with an invisible character in what Streamlit converts after backslashes."""
     apart = _MADE_INTO_OTHERS.sub("\u2060", text)
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+-.!|~$:^&=@" else c for c in apart)
 
@@ -210,10 +206,7 @@ def scripted(name: str, html: str | None = None) -> Any:
 
 
 def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
-    """Widen a widget's limits to include the value of a run made by the command line.
-
-    Otherwise Streamlit would show its limit, and the next change would fit with it.
-    """
+    """Widen a widget's limits to include the value of a run, which Streamlit would change."""
     most = type(value)(2**53 - 1)  # exact in browsers; Streamlit refuses mixed types
     return min(limits[0], value), max(limits[1], min(value, most))
 
@@ -291,11 +284,7 @@ SURE = 2.0  # distance from 0, in standard deviations, at which a weight's sign 
 def loadings(
     pattern: np.ndarray, names: tuple[str, ...] | None, spread: np.ndarray | None = None
 ) -> str:
-    """Return the largest weights of a component (D,) of a table as HTML bars.
-
-    With `spread` (D,), the standard deviations of all weights, the bar of a weight within `SURE`
-    of them from 0 is hollow: its sign is uncertain.
-    """
+    """Return the largest weights (D,) as bars, hollow if within `SURE` times `spread` of 0."""
     lines = []
     for item in ranked_loadings(pattern, names, MOST_WEIGHTS):
         colour, value = f"rgb{POSITIVE if item.value > 0 else NEGATIVE}", signed(item.value)

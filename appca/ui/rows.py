@@ -211,7 +211,7 @@ def _heading(dataset: Dataset, shown: fits.Shown, row: int, y: np.ndarray) -> st
     sure = float(fitted.membership[row])
     verdict = "? Doubtful" if sure < DOUBTFUL else "✓ Certain" if sure >= CERTAIN else "Likely"
     css = "ca-doubt" if sure < DOUBTFUL else "ca-sure"
-    lines += tag("span", f"{verdict}: {percent(sure)}", css)
+    lines += tag("span", f"{verdict}{' panel' * bool(used)}: {percent(sure)}", css)
     return tag("div", _picture(dataset, row, 84) + tag("div", lines), "ca-point")
 
 

@@ -25,7 +25,7 @@ from appca.analysis.choose import (
     folds,
     gain,
     near,
-    steady,
+    plainer,
     table,
     without_components,
 )
@@ -242,12 +242,15 @@ def test_components_that_change_with_the_rows_are_told(tmp_path):
     X = planted(300, 8, 4, 2, seed=2, noise=0.3).X
     sizes = {"components": (2, 3, 4), "actives": (1, 2)}
     grid = table(*measured(dataset_of(X), tmp_path, **sizes))
-    assert steady(grid, (4, 2)) == ((4, 2), "")
+    assert plainer(grid, (4, 2)) == ((4, 2), "")
     assert np.round(grid.cosines[2, 1], 1).tolist() == [1, 1, 1]
     cosines = np.where(np.arange(3) == 2, 0.5, grid.cosines)
-    assert steady(grid._replace(cosines=cosines), (4, 2))[0] == (4, 2)
+    assert plainer(grid._replace(cosines=cosines), (4, 2))[0] == (4, 2)
     cosines[1, 1] = 0.9
-    assert steady(grid._replace(cosines=cosines), (4, 2))[0] == (3, 2)
+    assert plainer(grid._replace(cosines=cosines), (4, 2))[0] == (3, 2)
+    wide = made_up([[1.0, 2.0], [1.5, 3.0]], (4, 6), (2, 3))
+    cell, said = plainer(wide, (6, 3))
+    assert (cell, said.split("; ")[1][:27]) == ((4, 3), "K = 4 and L = 3 have 4, har")
 
 
 def made_up(log_likelihood, components, actives, without=-100.0) -> GridTable:
