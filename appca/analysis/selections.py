@@ -66,10 +66,7 @@ class SelectionStore:
         return tuple(said for said in self._read(digest, n_rows) if isinstance(said, str))
 
     def delete(self, digest: str, name: str) -> None:
-        """Delete a selection if it exists.
-
-        Raises InputError if the file cannot be deleted.
-        """
+        """Delete a selection if it exists; InputError if the file cannot be deleted."""
         with refusing("The selection could not be deleted", "check the permissions of its file"):
             self._file(digest, name).unlink(missing_ok=True)
 

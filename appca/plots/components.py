@@ -100,16 +100,19 @@ def diverging(values: np.ndarray, limit: float | None = None, *, dark: bool = Fa
 
 
 def pixels_of(component: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
-    """Return a component (D,) as signed values (h, w), averaged over colour channels."""
-    image = np.asarray(component).reshape(image_shape)
-    return image.mean(axis=2) if image.ndim == 3 else image
+    """Return a component (D,) as signed values (h, w) or (h, w, 3)."""
+    return np.asarray(component).reshape(image_shape)
 
 
 def component_image(
     weights: np.ndarray, shape: tuple[int, ...], limit: float | None = None, *, dark: bool = False
 ) -> np.ndarray:
-    """Return a component (D,) as a diverging image (h, w, 3); see `diverging`."""
-    return diverging(pixels_of(weights, shape), limit, dark=dark)
+    """Return a component (D,) as an image (h, w, 3): `diverging`, or colours around mid-grey."""
+    pixels = pixels_of(weights, shape)
+    if pixels.ndim == 2:
+        return diverging(pixels, limit, dark=dark)
+    most = limit or float(np.abs(pixels).max()) or 1.0
+    return np.rint(127.5 * (1 + np.clip(pixels / most, -1, 1))).astype(np.uint8)
 
 
 def course_image(component: np.ndarray, *, dark: bool = False) -> np.ndarray:

@@ -93,10 +93,7 @@ def drawn(figure: "StillFigure", caption: str) -> str:
 
 
 def fragment(figure: "go.Figure", title: str | None = None) -> str:
-    """Return a Plotly figure as a fragment of a page that has plotly.js.
-
-    With a title it is a complete page.
-    """
+    """Return a Plotly figure as part of a page that has plotly.js; with a title, as a page."""
     import plotly.graph_objects as go
 
     whole = title is not None

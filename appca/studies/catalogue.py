@@ -19,10 +19,7 @@ STUDIES: dict[str, Study] = {
 
 
 def study_of(name: str) -> Study:
-    """Return an experiment by name.
-
-    Raises InputError if the name is unknown.
-    """
+    """Return an experiment by name; InputError if the name is unknown."""
     if name not in STUDIES:
         error = unknown("experiment", name, STUDIES)
         raise error

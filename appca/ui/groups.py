@@ -120,7 +120,8 @@ def _group_means(dataset: Dataset, sides: list[np.ndarray], key: str) -> None:
     drawn = {"these rows": means[0], "the others": means[1], "difference": difference}
     figures = [figure(picture, name, f"mean image: {name}") for name, picture in drawn.items()]
     st.html(tag("div", "".join(figures), "ca-means"))
-    st.caption(f"Mean images. Full red is {number(limit)} more, full blue as much less.")
+    ends = ("Full red", "full blue") if len(shape) == 2 else ("A full colour", "its absence")
+    st.caption(f"Mean images. {ends[0]} is {number(limit)} more, {ends[1]} as much less.")
 
 
 def _comparison_table(comparison: GroupComparison) -> None:

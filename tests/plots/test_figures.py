@@ -345,7 +345,7 @@ def test_pixels_and_loadings_of_components_have_their_colours_places_and_names()
     component = np.zeros((2, 2, 3))
     component[0, 0], component[1, 1] = [1, 1, 1], [1, 1, -2]
     image = components.component_image(component.ravel(), (2, 2, 3))
-    assert (image[0, 0].tolist(), image[1, 1].tolist()) == (RED, WHITE)
+    assert (image[0, 0].tolist(), image[1, 1].tolist()) == ([191] * 3, [191, 191, 0])
     loadings = components.ranked_loadings(np.array([0.1, -0.8, 0.4]), ("a", "b", "c"), n=2)
     assert [(item.name, item.value) for item in loadings] == [("b", -0.8), ("c", 0.4)]
     assert [item.share for item in loadings] == [1.0, pytest.approx(0.5, abs=1e-12)]

@@ -123,6 +123,8 @@ def _decoded(
         try:
             for page in decode(load(), label, options.size, limits):
                 kept = page if options.colour == "keep" else page._replace(pixels=grey(page.pixels))
+                if kept.pixels.shape != page.pixels.shape and np.ptp(page.pixels, axis=2).any():
+                    uploads.note(report, "Colours", "read as grey levels; Change keeps them")
                 pages.append(kept)
                 _check_alike("/".join((paths or [path])[0]), pages[0], label, kept, report)
                 n_bytes += kept.pixels.nbytes

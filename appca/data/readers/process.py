@@ -1,7 +1,4 @@
-"""Read files in a separate process with bounded memory and time.
-
-A process reads one upload after another, and is replaced if it fails or has grown.
-"""
+"""Read files in a process with bounded memory and time, replaced if it fails or has grown."""
 
 import atexit
 import csv
