@@ -29,7 +29,7 @@ _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
 BELOW_NOISE = -100.0  # share of a whole gain that is none
-FEW_PANELS = 10  # as many can be read at a glance
+FEW_PANELS, STEADY = 10, 0.9  # can be read at a glance; |cos| of components that change less
 NONE = [None] * 12  # a step that cannot be measured
 Floats = np.ndarray
 
@@ -244,15 +244,15 @@ def plainer(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
     flaws = [f"{panels[at]:,} panels"] * bool(panels[at] > FEW_PANELS)
     flaws += ["components that change with the rows"] * bool(not returns[at])
     said = f" K = {cell[0]} and L = {cell[1]} have {' and '.join(flaws)}"
-    plain = returns & (panels <= FEW_PANELS)
+    plain = np.asarray((grid.cosines >= STEADY).all(axis=-1)) & (panels <= FEW_PANELS)
     plain = plain & (panels > 1) if (plain & (panels > 1)).any() else plain
     if not flaws or not plain.any():
         return cell, f"{said}, as all choices here." * bool(flaws)
     at_k, at_l = np.unravel_index(np.where(plain, nats, -np.inf).argmax(), nats.shape)
     k, active = grid.components[at_k], grid.actives[at_l]
-    other = f"K = {k} and L = {active}{', PCA,' * (k == active)} have {panels[at_k, at_l]}"
+    other = f"K = {k} and L = {active}{', PCA,' * (k == active)} have {panels[at_k, at_l]} panels"
     lost = max(nats[at] - nats[at_k, at_l], 0.0)
-    return (k, active), f"{said}; {other}, hardly change, and predict {lost:.2g} nats less."
+    return (k, active), f"{said}; {other}, change less, and predict {lost:.1f} nats less."
 
 
 def advise(grid: GridTable) -> tuple[Cell, str] | None:

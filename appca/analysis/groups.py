@@ -53,7 +53,7 @@ _TRUST = (
     "Pink: the neighbours of the point are far from it in the data. Teal: rows near it in the data "
     "are elsewhere in the picture; hover over the point to see lines to them."
 )
-MAP, TYPE = "trust of the map", "type"
+MAP, TYPE = "trust of the map", "automatic type"
 COLOURS = {
     "residual": RowColour("Distance from its reconstruction.", lambda _, run, __: run.error),
     "membership": RowColour("Probability of its support.", lambda _, run, __: run.membership),

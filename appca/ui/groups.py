@@ -297,7 +297,7 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     st.caption(WHAT_TO_DO + hides * (shown.config.preprocessing.get("prepare") == "ranks"))
     if misfits > MANY_MISFITS and shown.fitted.row_scales is None:
         tails = f"heavier tails than the model's: {percent(misfits)} of rows exceed its 98% limit."
-        st.caption(f"The noise has {tails}")
+        st.caption(f"The noise has {tails} So limits are those of the data's own tail.")
     told = [("Repeated rows", again := dataset.repeated_rows, dataset.ids[again].tolist())]
     texts = [f"{dataset.ids[row]} ({feature})" for row, feature in odd.items()]
     told.append((capital(ODD), np.array([*odd], int), texts))

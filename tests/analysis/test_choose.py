@@ -250,7 +250,7 @@ def test_components_that_change_with_the_rows_are_told(tmp_path):
     assert plainer(grid._replace(cosines=cosines), (4, 2))[0] == (3, 2)
     wide = made_up([[1.0, 2.0], [1.5, 3.0]], (4, 6), (2, 3))
     cell, said = plainer(wide, (6, 3))
-    assert (cell, said.split("; ")[1][:27]) == ((4, 3), "K = 4 and L = 3 have 4, har")
+    assert (cell, said.split("; ")[1][:27]) == ((4, 3), "K = 4 and L = 3 have 4 pane")
 
 
 def made_up(log_likelihood, components, actives, without=-100.0) -> GridTable:

@@ -188,7 +188,7 @@ def colour(app, key: str):
 def test_a_pixel_components_or_the_trust_of_panels_colour_points_and_are_kept(start, drawn):
     app = healthy(start(PAGE))
     offered = Bar(app).colours
-    known = "Residual, Membership, Likelihood, Row order, Type, Trust of the panels"
+    known = "Residual, Membership, Likelihood, Row order, Automatic type, Trust of the panels"
     assert list(offered.values())[:7] == ["digit", *known.split(", ")]
     assert (len(offered), offered["feature:21"]) == (7 + 4 + 64, "pixel row 3, column 6")
     app = colour(app, "feature:21")
@@ -199,8 +199,8 @@ def test_a_pixel_components_or_the_trust_of_panels_colour_points_and_are_kept(st
     for key, shown in (("components:1,2", 1), ("component:4", 1), ("component:5", 0), ("none", 0)):
         app = colour(app, key)
         assert Bar(app).shown["colour"] == (key if shown else "label:digit")
-    app = healthy(go(colour(app, "type"), "groups/differences"))
-    assert drawn[-1][0] == "Type"
+    app = healthy(go(colour(app, "automatic type"), "groups/differences"))
+    assert drawn[-1][0] == "Automatic type"
     app = healthy(go(app, "explore"))
     title, codes = colour(app, "trust of the panels") and drawn[-1]
     assert title == "Trust of the panels"
