@@ -8,8 +8,6 @@ import math
 import re
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +21,6 @@ SHEET_SIDE = 2048  # in pixels; all browsers with WebGL2 support this size
 LARGEST_TILE = 128  # larger images are reduced, also on the hover card
 INK = "digits", "mnist"  # built-in sources of handwriting, stored as light on black
 NAME, LETTERS, MOST_NAMED = (22, 128), 12, 2000  # pixels and letters of a row's name; rows
-FONT = str(Path(find_spec("matplotlib").origin).parent / "mpl-data/fonts/ttf/DejaVuSans.ttf")  # type: ignore[union-attr, arg-type]
 _COUNTER = re.compile(r"\D*\d+")
 SEED = 20  # fixed seed, so that samples are reproducible
 
@@ -46,7 +43,10 @@ def is_named(dataset: Dataset) -> bool:
 
 def names_of(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
     """Draw the ids of rows with a halo, (n, h, w) uint8."""
-    font, (height, width) = ImageFont.truetype(FONT, 15), NAME
+    from matplotlib import get_data_path
+
+    font = ImageFont.truetype(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf", 15)
+    height, width = NAME
     look: Any = {"font": font, "anchor": "mm", "stroke_width": 3, "stroke_fill": 90}
     drawn = [Image.new("L", (width, height)) for _ in rows]
     for image, name in zip(drawn, dataset.ids[rows], strict=True):
