@@ -201,7 +201,8 @@ def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -
         else:
             alike = abs(spearmanr(values, measured)[0]) >= ALIKE
         if alike:
-            return SORTED if name == "row order" else f"it is correlated with the {name}"
+            is_order = name == "row order" and column.name != name
+            return SORTED if is_order else f"it is correlated with the {name}"
     return "its name suggests a batch" if _BATCH.search(column.name) else ""
 
 
@@ -309,8 +310,7 @@ def ordered(tests: "pd.DataFrame", labels: Collection[str]) -> "pd.DataFrame":
     """Return the tests of the first columns: labels, then technical measures, then features."""
     technical = tests["technical"]
     place = np.where(technical != "", 1, np.where(tests["column"].isin(labels), 0, 2))
-    is_sorted = (technical == SORTED) & (tests["column"] != "row order")
-    kinds = np.where(is_sorted, " (sorted by it)", " (artifact?)")
+    kinds = np.where(technical == SORTED, " (sorted by it)", " (artifact?)")
     named = tests.assign(column=tests["column"] + np.where(technical != "", kinds, ""))
     lines = named.iloc[np.argsort(place, kind="stable")]
     return lines[lines["column"].isin(lines["column"].unique()[:MOST_LINES])]

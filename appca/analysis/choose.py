@@ -238,16 +238,15 @@ def gain(grid: GridTable, cell: Cell, of_k: int = 0) -> tuple[float, float]:
 def plainer(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
     """Return the best cell with few panels and the same components in all folds, and the reason."""
     panels = np.array([[math.comb(k, L) for L in grid.actives] for k in grid.components])
-    nats, steady = grid.log_likelihood.mean(axis=-1), grid.cosines >= ROUGHLY
-    returns = np.asarray(steady.all(axis=-1))
+    nats, least = grid.log_likelihood.mean(axis=-1), grid.cosines.min(axis=-1)
     at = grid.components.index(cell[0]), grid.actives.index(cell[1])
     flaws = [f"{panels[at]:,} panels"] * bool(panels[at] > FEW_PANELS)
-    flaws += ["components that change with the rows"] * bool(not returns[at])
+    flaws += ["components that change with the rows"] * bool(not least[at] >= ROUGHLY)
     said = f" K = {cell[0]} and L = {cell[1]} have {' and '.join(flaws)}"
-    plain = np.asarray((grid.cosines >= STEADY).all(axis=-1)) & (panels <= FEW_PANELS)
+    plain = (least >= STEADY) & (panels <= FEW_PANELS)
     plain = plain & (panels > 1) if (plain & (panels > 1)).any() else plain
     if not flaws or not plain.any():
-        return cell, f"{said}, as all choices here." * bool(flaws)
+        return cell, f"{said}, and no choice here is better in both." * bool(flaws)
     at_k, at_l = np.unravel_index(np.where(plain, nats, -np.inf).argmax(), nats.shape)
     k, active = grid.components[at_k], grid.actives[at_l]
     other = f"K = {k} and L = {active}{', PCA,' * (k == active)} have {panels[at_k, at_l]} panels"

@@ -160,10 +160,10 @@ def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
     """Map rows among rows of another class to its code, if most rows are among their own class."""
     if not len(near):
         return {}
-    counts, rows = votes(codes, near), np.arange(len(near))
+    counts, at = votes(codes, near), (np.arange(len(near)), codes)
     usual = np.array([np.median([*n[codes == code], 0]) for code, n in enumerate(counts.T)])
     most = counts.argmax(axis=1)
-    is_stray = (counts[rows, codes] <= NEAREST - ALIKE) & (usual[codes] >= TYPICAL)
+    is_stray = (counts[at] <= NEAREST - ALIKE) & (most != codes) & (usual[codes] >= TYPICAL)
     return {row: int(most[row]) for row in np.flatnonzero(is_stray & (codes >= 0)).tolist()}
 
 

@@ -99,16 +99,11 @@ def diverging(values: np.ndarray, limit: float | None = None, *, dark: bool = Fa
     return colours.astype(np.uint8)
 
 
-def pixels_of(component: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
-    """Return a component (D,) as signed values (h, w) or (h, w, 3)."""
-    return np.asarray(component).reshape(image_shape)
-
-
 def component_image(
     weights: np.ndarray, shape: tuple[int, ...], limit: float | None = None, *, dark: bool = False
 ) -> np.ndarray:
     """Return a component (D,) as an image (h, w, 3): `diverging`, or colours around mid-grey."""
-    pixels = pixels_of(weights, shape)
+    pixels = np.asarray(weights).reshape(shape)
     if pixels.ndim == 2:
         return diverging(pixels, limit, dark=dark)
     most = limit or float(np.abs(pixels).max()) or 1.0

@@ -383,7 +383,7 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
         text += f"this component, and {other['direction']} with it."
     if first["technical"]:
         text += f" {capital(first['technical'])}, so it may stem from the measurement."
-    is_sorted = (tests["technical"] == association.SORTED) & (tests["column"] != "row order")
+    is_sorted = tests["technical"] == association.SORTED
     for name in tests["column"][is_sorted & (tests["effect"] > first["effect"])][:1]:
         text += f" “{markdown(shortened(name))}” has a larger effect, but {association.SORTED}."
     return text

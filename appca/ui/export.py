@@ -161,7 +161,8 @@ def _judged(dataset: Dataset, shown: fits.Shown) -> str:
         each = [f"{w} its subspace ({q} {number(x)} × the limit)" for w, q, x in ways if x > 1]
         each += [f"far in {odd[row]}, or against its correlations"] if row in odd else []
         lines.append([shortened(dataset.ids[row]), "; ".join(each)])
-    text = f"{counted(len(lines), 'row')} stand out, up to {MOST_UNUSUAL} listed."
+    some = f"{counted(len(lines), 'row')}; up to {MOST_UNUSUAL} are listed."
+    text = some if lines else "No row stands out."
     listing = table(["Row", "Reason"], lines[:MOST_UNUSUAL]) if lines else ""
     trust = section("Can I trust it?", paragraph(f"{diagnostics.ANSWERS[level]}."), why)
     return trust + section("Unusual rows", paragraph(text), listing)

@@ -330,8 +330,8 @@ def while_moving(wanted: RunConfig) -> Shown | None:
 
 def coarse() -> Shown | None:
     """Return a preview to draw once before an unknown fit that runs in the page."""
-    now, last = config(), st.session_state.get("coarse")
-    st.session_state["coarse"] = now.id
+    now, last = config(), st.session_state.get(KEYS.coarse)
+    st.session_state[KEYS.coarse] = now.id
     is_new = services.runs().get(now.id) is None and now.id not in recent()
     is_long = INSTANT_SECONDS < seconds() <= LIVE_SECONDS and on_ground(current_dataset(), now)
     is_due = is_new and is_long and is_quick(now) and last not in {None, now.id}

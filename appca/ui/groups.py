@@ -13,7 +13,7 @@ from appca.analysis.rows import Mixture, SimilarRows, joined_pairs, mixtures, si
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
 from appca.plots import groups as differences
-from appca.plots.components import component_image, pixels_of
+from appca.plots.components import component_image
 from appca.plots.style import MISSING
 from appca.ui import canvas, controls, downloads, kit, rows, state
 from appca.ui.fits import Shown
@@ -114,7 +114,7 @@ def _group_means(dataset: Dataset, sides: list[np.ndarray], key: str) -> None:
         st.caption("The mean of these rows, and of the others")
         st.html(rows.opposed(dataset, {"these rows": group, "the others": rest}))
         return
-    limit = float(np.abs(pixels_of(group - rest, shape)).max())
+    limit = float(np.abs(group - rest).max())
     difference = component_image(group - rest, shape, limit, dark=is_dark())
     means = on_page(dataset, dataset.as_images(np.stack([group, rest])))
     drawn = {"these rows": means[0], "the others": means[1], "difference": difference}

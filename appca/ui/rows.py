@@ -14,7 +14,7 @@ from appca.analysis.new_rows import NewRowsVerdict, odd_in_features, standing_ou
 from appca.canvas import sheets
 from appca.data.dataset import Dataset
 from appca.ordered import curves
-from appca.plots.components import component_image, data_uri, montage, pixels_of, row_lines
+from appca.plots.components import component_image, data_uri, montage, row_lines
 from appca.plots.groups import image_row
 from appca.plots.style import class_colour
 from appca.ui import controls, fits, state
@@ -262,7 +262,7 @@ def _built(dataset: Dataset, pieces: described.RowParts, row: int) -> str:
         return table(("", "value", "rebuilt"), zip(names, measured, rebuilt, strict=True))
     grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
     grey = on_page(dataset, grey)
-    limit = max((float(np.abs(pixels_of(term, shape)).max()) for term in pieces.terms), default=1.0)
+    limit = max((float(np.abs(term).max()) for term in pieces.terms), default=1.0)
     html = figure(grey[0], "centre")
     for k, score, term in zip(pieces.components, pieces.scores, pieces.terms, strict=True):
         picture = component_image(np.sign(score) * term, shape, limit, dark=is_dark())

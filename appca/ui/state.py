@@ -36,7 +36,7 @@ REMEMBERED = 256  # number of selections by token, 9 kB each for 70,000 rows
 KEYS = StrEnum(
     "KEYS",
     "config configs awaited history tab watched umap upload arrival declined notices selections "
-    "points marked turn drawn screen findings",
+    "points marked turn drawn screen findings coarse",
 )
 
 

@@ -154,12 +154,12 @@ void main() {
 
 const IMAGES = [
   `${ROWS}
-layout(location=4) in uint aTile; uniform float uPx, uDpr; uniform vec4 uSheet; // tile height, width, cell, columns
+layout(location=4) in uint aTile; uniform float uPx, uDpr, uLift; uniform vec4 uSheet; // tile height, width, cell, columns
 uniform float uPer; flat out vec3 vColour; flat out vec3 vInfo; flat out vec4 vPlot; out vec3 vUv; out vec2 vAt; out vec2 vPage;
 void main() {
   vec2 p = place(); vColour = colour(); vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1);
   float per = uPer, tile = mod(float(aTile), per); float layer = floor(float(aTile) / per + .0001);
-  vec2 half_ = uPx * .5 * vec2(uSheet.y, uSheet.x) / max(uSheet.x, uSheet.y); vec2 cell = vec2(mod(tile, uSheet.w), floor(tile / uSheet.w)); if (uSheet.y > 4. * uSheet.x) p.y -= half_.y + 4.; // a name, above its point
+  vec2 half_ = uPx * .5 * vec2(uSheet.y, uSheet.x) / max(uSheet.x, uSheet.y); vec2 cell = vec2(mod(tile, uSheet.w), floor(tile / uSheet.w)); p.y -= uLift;
   vec2 off = (uSheet.zz - uSheet.yx) * .5;
   vUv = vec3((cell * uSheet.z + off + corner * uSheet.yx) / (uSheet.z * uSheet.w), layer);
   vAt = (corner - .5) * half_ * 2.; vInfo = vec3(half_, on ? 1. : 0.); vPlot = uMode == 1 ? vec4(-1e6, -1e6, 1e6, 1e6) : plot;

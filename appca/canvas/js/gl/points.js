@@ -472,7 +472,8 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   const { cell, columns: across, per_sheet: uPer, style } = sheets.meta;
   const [h, w, channels] = sheets.meta.tile;
   const uInk = channels > 1 ? 0 : { ink: 1, photo: 2, name: 3 }[style];
-  const more = { uPer, uInk, uPx: px, uCard: rgb(card), uHeavy: look.selecting ? 0.8 : 0 };
+  const uLift = sheets.wide > 1 ? (px * h) / w / 2 + 4 : 0; // a name is above its point
+  const more = { uPer, uInk, uPx: px, uLift, uCard: rgb(card), uHeavy: look.selecting ? 0.8 : 0 };
   const sheet = { uBase: 0, uSheets: 4, uSheet: [h, w, cell, across] };
   prepare(gpu, images, look, source, { ...sheet, ...more });
   bind(gl, 4, gl.TEXTURE_2D_ARRAY, sheets.texture);

@@ -162,13 +162,8 @@ export function buildMore(stage, actions, does) {
     const ghostly = toggle('Ghosts of the selection', Boolean(options.ghosts), ghosts);
     if (many) box.append(group('Show', ghostly));
     const crowd = (/** @type {number} */ i) => does.update({ dense: 2 ** ((i - 4) / 4) });
-    const images = slider(
-      stage.sheets?.wide === 1 ? 'Images' : 'Names',
-      Math.round(dense) + 4,
-      8,
-      (i) => DENSE[i],
-      crowd,
-    );
+    const word = stage.sheets?.wide === 1 ? 'Images' : 'Names';
+    const images = slider(word, Math.round(dense) + 4, 8, (i) => DENSE[i], crowd);
     if (stage.sheets) box.append(images);
     const saving = button('appca-option', {}, does.save, 'Save picture');
     saving.addEventListener('click', () => show(false));
