@@ -48,6 +48,13 @@ def test_the_ends_hold_users_only_the_most_extreme_first_and_nobody_twice(rows, 
     assert [end.tolist() for end in found] == [low, high]
 
 
+def test_rows_without_the_largest_feature_of_a_component_are_at_no_end():
+    fitted = fitted_run(ACTIVE, scores=SCORES)
+    gaps = np.zeros((len(ACTIVE), fitted.components.shape[1]), bool)
+    gaps[4, np.abs(fitted.components[0]).argmax()] = True
+    assert [4 in extremes(fitted, 0, 2, gone)[0] for gone in (None, gaps)] == [True, False]
+
+
 @pytest.mark.parametrize("options", [{"divide": 4.0, "scale": "feature"}, {"pca": 3}])
 def test_average_and_patterns_rebuild_what_the_fit_rebuilds(options, seed):
     rng = np.random.default_rng(seed)

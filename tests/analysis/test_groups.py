@@ -60,6 +60,8 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     codes[[5, 99]], near = (1, 0), groups.nearest(*of)
     assert groups.strays(codes, near) == {5: 0, 99: 1}
     assert groups.strays(rng.integers(2, size=120), near) == {}
+    codes[60:90:2] = 2  # no class has nine of the ten nearest rows of row 99
+    assert groups.strays(codes, near)[99] in {1, 2}
 
 
 PLANTED = ("f5", "use of component 2", "score on component 3", "kind = c", "weight", "residual")

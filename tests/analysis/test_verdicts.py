@@ -8,7 +8,7 @@ import pytest
 
 from appca.analysis import diagnostics
 from appca.analysis.association import GAPS, SORTED, associated, measures_of_rows, proposed_names
-from appca.analysis.choose import Stability, StabilityConfig
+from appca.analysis.choose import BELOW_NOISE, Stability, StabilityConfig
 from appca.analysis.new_rows import odd_in_features, standing_out
 from appca.analysis.rows import Distances, distances
 from appca.data.dataset import Dataset
@@ -96,6 +96,7 @@ def test_halves_are_judged_by_components_gain_and_a_larger_l():
     assert said(0.89, (1.9, 1.0), (2.1, 1.0, 0.2)) == failed
     assert said(0.9, (1.9, 1.0), (0, 1, 0)) == failed[:1]
     assert said(0.9, (-2.1, 1.0), (0, 1, 0)) == [("bad", "Worse than PCA")]
+    assert said(0.9, (2.1, 1.0), (1, 9, BELOW_NOISE)) == [("bad", "Worse than noise")]
     one = Stability(np.array([[0.99, 0.5, 0.95]]), np.zeros((1, 2)), np.zeros((1, 3)))
     texts = [diagnostics.of_halves(one, numbered)[1].why for numbered in (True, False)]
     for text, which in zip(texts, ("components 1, 3 of 3", "2 of 3 ("), strict=True):

@@ -22,8 +22,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     table.loc[[3, 8], "b"] = np.nan
     table.insert(0, "name", [f"item {i}" for i in range(60)])
     table.assign(kind=["x", "y"] * 30).to_csv("measurements.csv", index=False)
-    digits = load("digits")
-    pixels = np.vstack([digits.X[:20].astype(int), rng.integers(0, 17, (4, 64))])
+    pixels = np.vstack([load("digits").X[:20].astype(int), rng.integers(0, 17, (4, 64))])
     pd.DataFrame(pixels).add_prefix("pixel").to_csv("new.csv", index=False)
     for person in ("ada", "bob"):
         (tmp_path / "faces" / person).mkdir(parents=True)

@@ -95,8 +95,7 @@ def documented(command: str) -> set[str]:
     text = (ROOT / "docs" / "command_line.md").read_text("utf-8")
     start = "*data*:" if command == "*data*" else f"| `{command}` | "
     line = text.split("## JSON")[1].split(start)[1].split("\n\n" if start[0] == "*" else " |\n")[0]
-    own = re.sub(r"\([^)]*\)|: list of [^;]*", "", line)
-    return set(re.findall(r"`(\w+)`", own))
+    return set(re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)|: list of [^;]*", "", line)))
 
 
 def answer(said, *arguments: str) -> dict:
@@ -171,8 +170,7 @@ def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, said
     assert run["log_likelihood_per_row"] == pytest.approx(found["log_likelihood_per_row"])
     assert set(answer(said, "check")) == documented("check")
     (appca_home / "x.md").touch()
-    paper = answer(said, "paper", "--document", str(appca_home / "x.md"))
-    assert set(paper) == documented("paper")
+    assert set(answer(said, "paper", "--document", str(appca_home / "x.md"))) == documented("paper")
 
 
 def test_a_table_comes_from_a_pipe_and_a_model_goes_into_one(folder, monkeypatch, capfdbinary):
@@ -290,8 +288,7 @@ def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(fo
     np.save("own.npy", np.random.default_rng(0).standard_normal((60, 5)))
     how = "-K 2 -L 1 --set max_iter=3 --set init=pca --scale global --centre --pca 3 --divide 2"
     for suffix in ("csv", "parquet"):
-        told = said(f"fit own.npy {how} --out table.{suffix}").out
-        assert "reached max_iter=3" in told
+        assert "reached max_iter=3" in said(f"fit own.npy {how} --out table.{suffix}").out
         table = getattr(pd, f"read_{suffix}")(f"table.{suffix}")
         assert len(table) == 60
         assert {"component_1", "component_2", "membership"} <= set(table)

@@ -320,8 +320,7 @@ def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
     assert len({row.tobytes() for row in wine.X} - {row.tobytes() for row in split.dataset.X}) == 36
     few = split_of(wine, replace(comparison(wine), rows=100))
     assert (len(few.train), len(few.test)) == (80, 20)
-    again = split_of(wine, comparison(wine))
-    np.testing.assert_array_equal(again.test, split.test)
+    np.testing.assert_array_equal(split_of(wine, comparison(wine)).test, split.test)
 
 
 def test_a_method_is_measured_or_left_out_with_a_word_and_an_end_keeps_what_is_done(wine, tmp_path):

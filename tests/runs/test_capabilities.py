@@ -24,8 +24,7 @@ def restored(model: str, k: int, n_active: int | None):
     if n_active is None:
         given = {"weights": np.full(k, 0.5), "alpha": 1.0}
     W = np.eye(k, k if model in ORTHONORMAL else 3)
-    arrays = fitted_model(W, **given).estimator_arrays()
-    return estimator_of(model, k, n_active).restore(arrays)
+    return estimator_of(model, k, n_active).restore(fitted_model(W, **given).estimator_arrays())
 
 
 def rows(n: int, d: int, seed: int = 0) -> np.ndarray:
@@ -50,5 +49,4 @@ def test_supports_of_incomplete_rows_are_summed_up_to_as_many_as_declared(k):
     most = MODELS["aPPCA"].can.incomplete_supports
     X = rows(3, k)
     X[1, :5] = np.nan
-    found = restored("aPPCA", k, 2).describe(X)
-    assert (found.method == "exact") == (supports(k, 2) <= most)
+    assert (restored("aPPCA", k, 2).describe(X).method == "exact") == (supports(k, 2) <= most)
