@@ -18,6 +18,7 @@ from appca.storage.identity import Recorded
 from appca.storage.journal import JournalStore, Record
 
 MOST_ROWS = 6000  # default size of the random sample of rows
+CLEAR = 2.0  # standard errors of a paired difference that count as a clear difference
 Report = Callable[[float], object]
 Step = tuple[Any, ...]  # the key of a measurement's record
 Measure = Callable[[Step, Report], Record]

@@ -11,26 +11,26 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from appca.analysis.campaign import MOST_ROWS, FitCampaign, Measure, Step, sample_of
-from appca.analysis.components import ROUGHLY
+from appca.analysis.campaign import CLEAR, MOST_ROWS, FitCampaign, Measure, Step, sample_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.models.settings import LEARNED, estimator_class
 from appca.models.settings import MODELS as ALL_MODELS
 from appca.storage.journal import Record
-from appca.words import refuse_if
+from appca.words import fixed, percent, refuse_if
 
 MODELS = ("aPPCA", "aFA")  # models with an exact held-out likelihood
 MOST_CELLS = 600
 LEAST_NOISE = 1e-6  # of the mean feature variance; with less, components reproduce the rows
 LITTLE = 0.1  # share of a gain that one more component per row must add, to be suggested
+MUCH = 0.15  # share of a gain from one more component per row that a fit must not lack
 OF_PPCA = {"latent_variance": "component"}  # with L = K
 _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
 BELOW_NOISE = -100.0  # share of a whole gain that is none
-FEW_PANELS, STEADY = 10, 0.9  # can be read at a glance; |cos| of components that change less
-NONE = [None] * 12  # a step that cannot be measured
+FEW_PANELS, STEADY = 10, 0.9  # can be read at a glance; |cos| of components that hardly change
+NONE = [None] * 7  # a step that cannot be measured
 Floats = np.ndarray
 
 
@@ -62,7 +62,7 @@ class GridConfig(_HeldOut):
     there are more than `max_rows` rows, a random sample is used.
     """
 
-    folder: ClassVar[str] = "held_out_2"
+    folder: ClassVar[str] = "held_out_3"
     components: tuple[int, ...]
     actives: tuple[int, ...]
     n_folds: int = 3
@@ -98,10 +98,10 @@ class GridConfig(_HeldOut):
         return [({"n_components": k, "n_active": L}, train, 1.0) for k, L, _ in self.steps()]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return a function that measures nats, gain over PPCA, its error, and noise's nats.
+        """Return a function that measures nats, gains over PPCA, nats of noise, |cos|, seconds.
 
-        The same without the row farthest from the centre, that row, the least |cos| of a component
-        with its match in the first fold, gain over PPCA with K, its error, and seconds follow.
+        Each gain, with L and with K, is followed by its error; |cos| is the least of a component
+        with its match in the first fold.
         """
         from appca.models.draws import match
 
@@ -127,15 +127,20 @@ class GridConfig(_HeldOut):
             if _floored(model, train):
                 return [*NONE, round(time.perf_counter() - began, 4)]
             nats, without = model.score_samples(test), without_components(model, train, test)
-            every, far = [nats, nats - of_ppca(active, fold), without], int(without.argmin())
-            measured = [*_means(*every), *_means(*np.delete(every, far, axis=1))]
-            measured += _means(nats, nats - of_ppca(k, fold), without)[1:3] if pca else [np.nan] * 2
-            values = [float(value) if np.isfinite(value) else None for value in measured]
+            gains = [
+                nats - of_ppca(q, fold) if pca or q == active else nats * np.nan
+                for q in (active, k)
+            ]
             if (k, active) not in first:  # an interruption may have been after the first fold
                 of = model if fold == 0 else _fitted(self, prepared(0)[0], k, active, k == active)
                 first[k, active] = of.components_
             pairs = match(first[k, active], model.components_)
-            values[8:8] = [int(split[fold][1][far]), float(pairs.cosine.min())]
+            errors = (more.std() / np.sqrt(len(more)) for more in gains)
+            told = [
+                x for more, error in zip(gains, errors, strict=True) for x in (more.mean(), error)
+            ]
+            measured = [nats.mean(), *told, without.mean(), pairs.cosine.min()]
+            values = [float(value) if np.isfinite(value) else None for value in measured]
             return [*values, round(time.perf_counter() - began, 4)]
 
         return measure_step
@@ -144,10 +149,6 @@ class GridConfig(_HeldOut):
 def _floored(model: Any, train: Floats) -> bool:
     noise, least = model.noise_variance_, LEAST_NOISE * np.nanvar(train, axis=0).mean()
     return np.ndim(noise) == 0 and bool(noise < least)
-
-
-def _means(nats: Floats, more: Floats, without: Floats) -> tuple[Any, ...]:
-    return nats.mean(), more.mean(), more.std() / np.sqrt(len(more)), without.mean()
 
 
 def _fitted(config: FitCampaign, train: Floats, k: int, active: Any, ppca: bool = False) -> Any:
@@ -195,20 +196,20 @@ class GridTable(NamedTuple):
     cosines: Floats  # (nK, nL, fold) least |cos| of a component with its match in the first fold
 
 
-def table(config: GridConfig, measured: Mapping[Step, Record], but_far: bool = False) -> GridTable:
-    """Arrange the records of a grid; `but_far` leaves out the farthest row of every fold."""
-    at = [*range(4 * but_far, 4 * but_far + 4), 9, 10, 11]
+def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
+    """Arrange the records of a grid."""
 
     def in_folds(k: int, active: int) -> Floats:
         steps = ((k, active, fold) for fold in range(config.n_folds))
         records = (measured.get(step, NONE) for step in steps)
-        return np.array([[record[i] for i in at] for record in records], dtype=np.float64)
+        return np.array([record[:7] for record in records], dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
-    some = np.isfinite(values[..., 3])
-    without = float(values[..., 3][some].mean()) if some.any() else math.nan
-    nats, more, cosines = values[..., 0], values[..., [1, 2, 5, 6]], values[..., 4]
-    return GridTable(config.components, config.actives, nats, more, without, cosines)
+    noise = values[..., 5][np.isfinite(values[..., 5])]
+    without, more = float(noise.mean()) if len(noise) else math.nan, values[..., 1:5]
+    return GridTable(
+        config.components, config.actives, values[..., 0], more, without, values[..., 6]
+    )
 
 
 def behind(log_likelihood: Floats) -> tuple[Floats, Floats]:
@@ -231,27 +232,40 @@ def standard_error(values: Floats) -> Floats:
 def gain(grid: GridTable, cell: Cell, of_k: int = 0) -> tuple[float, float]:
     """Return a cell's gain over PPCA with L, or with K, and its standard error over rows (1.7a)."""
     at = grid.components.index(cell[0]), grid.actives.index(cell[1])
-    more, errors = grid.over_ppca[at][:, 2 * of_k : 2 * of_k + 2].T
-    return float(more.mean()), float(np.sqrt(np.square(errors).sum()) / len(errors))
+    mean, error = _gains(grid, of_k)
+    return float(mean[at]), float(error[at])
+
+
+def _gains(grid: GridTable, of_k: int = 0) -> tuple[Floats, Floats]:
+    more, errors = grid.over_ppca[..., 2 * of_k], grid.over_ppca[..., 2 * of_k + 1]
+    return more.mean(axis=-1), np.sqrt(np.square(errors).sum(axis=-1)) / errors.shape[-1]
 
 
 def plainer(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
-    """Return the best cell with few panels and the same components in all folds, and the reason."""
+    """Return the best cell with few panels that should pass all checks, and flaws of `cell`.
+
+    A cell should pass if its components are the same in all folds, one more for each row adds
+    little, and its gain over PCA is clear. It has at least half of the whole gain of `cell`.
+    """
     panels = np.array([[math.comb(k, L) for L in grid.actives] for k in grid.components])
     nats, least = grid.log_likelihood.mean(axis=-1), grid.cosines.min(axis=-1)
     at = grid.components.index(cell[0]), grid.actives.index(cell[1])
     flaws = [f"{panels[at]:,} panels"] * bool(panels[at] > FEW_PANELS)
-    flaws += ["components that change with the rows"] * bool(not least[at] >= ROUGHLY)
+    flaws += ["components that change with the rows"] * bool(not least[at] >= STEADY)
     said = f" K = {cell[0]} and L = {cell[1]} have {' and '.join(flaws)}"
-    plain = (least >= STEADY) & (panels <= FEW_PANELS)
-    plain = plain & (panels > 1) if (plain & (panels > 1)).any() else plain
+    (more, errors), whole = _gains(grid), nats - grid.without
+    plain = (least >= STEADY) & (panels <= FEW_PANELS) & (more > CLEAR * errors)
+    plain &= 2 * whole >= whole[at]
+    plain[:, :-1] &= ~(np.diff(nats) > MUCH * whole[:, 1:])
     if not flaws or not plain.any():
-        return cell, f"{said}, and no choice here is better in both." * bool(flaws)
+        return cell, f"{said}, and no choice here is good in both." * bool(flaws)
     at_k, at_l = np.unravel_index(np.where(plain, nats, -np.inf).argmax(), nats.shape)
-    k, active = grid.components[at_k], grid.actives[at_l]
-    other = f"K = {k} and L = {active}{', PCA,' * (k == active)} have {panels[at_k, at_l]} panels"
     lost = max(nats[at] - nats[at_k, at_l], 0.0)
-    return (k, active), f"{said}; {other}, change less, and predict {lost:.1f} nats less."
+    text = (
+        f"Its components hardly change with the rows.{said}, but predict {fixed(lost)} nats more,"
+    )
+    other = grid.components[at_k], grid.actives[at_l]
+    return other, f"{text} {percent(lost / whole[at])} of their whole gain."
 
 
 def advise(grid: GridTable) -> tuple[Cell, str] | None:
@@ -291,28 +305,6 @@ def advise(grid: GridTable) -> tuple[Cell, str] | None:
         edge = ", at the edge of the grid" * bool(at_k + 1 == len(nats) or at_l + 1 == len(of_l))
         reason += f" Best of all: K = {grid.components[at_k]} and L = {grid.actives[at_l]}{edge}."
     return (int(sizes[at]), L), reason
-
-
-def decisive(config: GridConfig, measured: Mapping[Step, Record]) -> tuple[Cell, list[int]] | None:
-    """Return K and L without the farthest row of every fold, and those rows that decide, if any do.
-
-    They do if what is suggested with them lacks more than `LITTLE` of the gain without them.
-    """
-    every, rest = table(config, measured), table(config, measured, but_far=True)
-    first, then = advise(every), advise(rest)
-    if first is None or then is None:
-        return None
-    usual, better = (
-        rest.log_likelihood[rest.components.index(k), rest.actives.index(L)]
-        for k, L in (first[0], then[0])
-    )
-    lacks = better - usual
-    if not lacks.mean() > max(LITTLE * (better.mean() - rest.without), standard_error(lacks)):
-        return None
-    moved = every.log_likelihood - rest.log_likelihood
-    spread = np.nanmax(moved, axis=(0, 1)) - np.nanmin(moved, axis=(0, 1))
-    far = {step[2]: record[8] for step, record in measured.items() if record[8] is not None}
-    return then[0], [far[fold] for fold in sorted(far) if spread[fold] > LITTLE * spread.max()]
 
 
 class Stability(NamedTuple):

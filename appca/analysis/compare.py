@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from appca.analysis.campaign import CLEAR, FitCampaign, Measure, Report, Step, sample_of
 from appca.analysis.campaign import MOST_ROWS as MOST_MASKED
-from appca.analysis.campaign import FitCampaign, Measure, Report, Step, sample_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.words import counted, percent, refuse_if
@@ -269,7 +269,6 @@ MOST_ROWS, LEAST_ROWS, HELD_OUT = 3000, 20, 0.3
 LEAST_VARIANCE = 0.05  # minimum variance of a feature, relative to the mean variance
 LEAST_VARYING = 2.001  # minimum N / kurtosis of a feature
 SECONDS = 120.0  # time limit per method, for fits that can stop early
-CLEAR = 2.0  # standard errors of a paired difference that count as a clear difference
 MOST_LOST = 100.0  # nats on a single row above which the page warns of a method
 OUTLYING = 10.0  # factor of the mean absolute difference above which a loss is an outlier
 MOST_AT_FLOOR = 0.2  # maximum share of noise variances at the floor

@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appca.analysis.choose import BELOW_NOISE, Stability
+from appca.analysis.campaign import CLEAR
+from appca.analysis.choose import BELOW_NOISE, MUCH, Stability
 from appca.analysis.components import DOUBTFUL, ROUGHLY, farthest, rarely_used
 from appca.analysis.fitted import FittedRun
 from appca.words import counted, fixed, percent, shortened
@@ -96,8 +97,6 @@ MOST_AT_FLOOR = 0.05  # maximum share of features at their noise floor
 MOST_BEFORE_BAD = 0.5  # maximum share of one row in the squared projections
 LEAST_USERS = 20  # of a component, to judge the share of one row in it
 RECOVERED = 0.9  # minimum median |cos| of a component over fits to halves of the rows
-CLEAR = 2.0  # standard errors that count as a clear difference
-MUCH = 0.15  # share of a gain from one more component per row; more than `choose.LITTLE`
 
 SCALARS = {
     "log_joint": "joint log-density",
@@ -179,11 +178,15 @@ def worst(checks: Sequence[Check]) -> Level:
 def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
     """Check properties of draws other than convergence, such as whether K reached `most`."""
     from appca.models.chains import levels
+    from appca.models.draws import number_band
 
     checks = []
     if "n_components" in posterior:
-        used = np.bincount(numbers_in_use(posterior).ravel()).argmax()
-        why = f"Components used by at least 5% of rows: most often {used}."
+        numbers = numbers_in_use(posterior)
+        low, high = number_band(numbers, 0.95)
+        between = f", between {low} and {high} in 95% of the draws" * (low < high)
+        most_often = f"most often {np.bincount(numbers.ravel()).argmax()}{between}"
+        why = f"Components used by at least 5% of rows: {most_often}."
         size = Check("good", "K found", why)
         if (np.asarray(posterior["n_components"]) == most).all():
             why = f"Every draw uses all {most} available components; allow more and fit again."

@@ -209,11 +209,29 @@ class GroupComparison(NamedTuple):
     differences: list[GroupDifference]  # strongest first
     sampled: int | None  # number of rows sampled to compare features; None: all rows
     classes: list[str]  # of which the group is all rows
+    ordered: Sequence[str] = ()  # names of features in order, if they are ordered
 
     def strongest(self) -> list[GroupDifference]:
-        """Return the differences that matter, for a chart; measures of the fit are last."""
+        """Return what differs most, measures of the fit last; ordered features are joined."""
         strong = [each for each in self.differences if each.matters]
-        return sorted(strong, key=lambda each: each.kind == "measure")[:MOST_SHOWN]
+        told, names, seen = list[GroupDifference](), self.ordered, set[int]()
+        at = {name: j for j, name in enumerate(names)}
+        effects = {at[d.name]: d.effect for d in strong if d.kind == "feature" and names}
+        for each in sorted(strong, key=lambda each: each.kind == "measure"):
+            if each.kind == "feature" and names:
+                first = last = at[each.name]
+                if first in seen:
+                    continue
+                while effects.get(first - 1, 0.0) * each.effect > 0:
+                    first -= 1
+                while effects.get(last + 1, 0.0) * each.effect > 0:
+                    last += 1
+                seen |= {*range(first, last + 1)}
+                joined = f"{names[first]} to {names[last]}, most at {each.name}"
+                told.append(each._replace(name=joined if first < last else each.name))
+            else:
+                told.append(each)
+        return told[:MOST_SHOWN]
 
 
 def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComparison:
@@ -278,7 +296,8 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     q = corrected(np.array([each.p for each in told])).tolist()
     told = [each._replace(corrected=value) for each, value in zip(told, q, strict=True)]
     told.sort(key=lambda x: (-abs(x.effect), -abs(np.nan_to_num(x.d or 0.0)), x.name))
-    return GroupComparison(len(group), told, sampled, classes)
+    ordered = dataset.column_names if dataset.is_ordered else ()
+    return GroupComparison(len(group), told, sampled, classes, ordered)
 
 
 def _members(title: str, codes: np.ndarray, named: Sequence[str]) -> Iterator[Any]:
@@ -351,7 +370,7 @@ def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the re
         tests = f"none of {len(of.differences):,} comparisons is both significant and large enough"
         return f"{group} and {rest} show no clear difference: {tests}."
     phrases = []
-    for difference in sorted(named, key=lambda each: each.kind != "feature"):
+    for difference in named:
         sides = difference.group, difference.rest
         if difference.is_share:
             how = "{} of them, {} of the others".format(*map(percent, sides))
@@ -359,6 +378,6 @@ def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the re
             way = "higher" if difference.effect > 0 else "lower"
             how = "{}: typically {}, the others {}".format(way, *map(number, sides))
             how += ", among its users" * (difference.kind == "score")
-        phrases.append(f"{shortened(difference.name)} ({how})")
+        phrases.append(f"{shortened(difference.name, 60)} ({how})")
     listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if phrases[1:] else phrases)
     return f"{group} differ from {rest} most in {listed}."

@@ -235,12 +235,13 @@ class Dataset:
         return 0 if self.missing is None else int(self.missing.sum())
 
     @cached_property
-    def repeated_rows(self) -> np.ndarray:
-        """Indices (n,) of rows with the features and labels of an earlier row, by their hashes."""
+    def repeated_rows(self) -> dict[int, int]:
+        """The earliest row with the same features and labels, of each row that has one."""
         labels = (column.astype(str).tolist() for column in self.labels.values())
         rows = zip(self.X, *labels, strict=True)
         hashed = np.array([hash((row.tobytes(), *texts)) for row, *texts in rows])
-        return np.delete(np.arange(self.n_rows), np.unique(hashed, return_index=True)[1])
+        _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
+        return {row: of for row, of in enumerate(first[inverse].tolist()) if of < row}
 
     @cached_property
     def incomplete_rows(self) -> np.ndarray:

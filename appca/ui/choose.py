@@ -7,8 +7,9 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis import campaign, choose, compare, tables
+from appca.analysis.campaign import CLEAR
 from appca.analysis.choose import MODELS, GridConfig, GridTable
-from appca.analysis.compare import CLEAR, MEANS, METHODS, MaskedConfig, ModelAdvice, ModelsConfig
+from appca.analysis.compare import MEANS, METHODS, MaskedConfig, ModelAdvice, ModelsConfig
 from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
@@ -21,7 +22,7 @@ from appca.storage.identity import digest_of
 from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
-from appca.words import InputError, about, counted, duration, fixed, listed, percent
+from appca.words import InputError, about, counted, duration, fixed, percent
 
 Place = st.delta_generator.DeltaGenerator
 Look = dict[str, Any]
@@ -33,10 +34,13 @@ HELP = {
     "n_folds": "Each fold of the rows is held out once. More folds detect smaller differences.",
     "max_rows": "If there are more rows, a random sample is used.",
 }
+SCALED = " Rows differ in scale: use row scales, then compare again."
 WHY_HELD_OUT = (
     "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others. "
     "L is the smallest to which a larger one adds at most a tenth of the gain over no components. "
-    "K is the smallest within one standard error of the best; at the edge, with 90% of its gain."
+    "K is the smallest within one standard error of the best; at the edge, with 90% of its gain. "
+    "If these have over ten panels, or components that change with the rows, the best choice "
+    "without these flaws comes first. It needs half of the gain, and a clear one over PCA."
 )
 
 
@@ -150,9 +154,7 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
             start_button(dataset, config, "grid", label, done)
     if compared:
         others = len(config.cells) - compared if done < len(steps) else 0
-        (k, active), few = choose.decisive(config, measured) or ((0, 0), [])
-        names = listed([dataset.ids[row] for row in few])
-        doubt = f" But without {names}: K = {k} and L = {active}." * bool(few)
+        doubt = SCALED * prefers_scales(dataset, state.config())
         _draw(config, table, place, buttons, others, doubt)
     else:
         live()
@@ -168,14 +170,13 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
 def _draw(
     config: GridConfig, grid: GridTable, place: Place, buttons: Place, others: int, doubt: str
 ) -> None:
-    best = choose.advise(grid)
-    assert best is not None  # at least one cell is measured
-    (k, active), text = best
-    more, error = choose.gain(grid, best[0])
-    title = f"Try K = {k} and L = {active}"
-    plainer, flaws = choose.plainer(grid, best[0])
-    doubt += flaws
-    text += " L = K is PCA." * (k == active) + doubt
+    advised = choose.advise(grid)
+    assert advised is not None  # at least one cell is measured
+    best, text = advised
+    cell, flaws = choose.plainer(grid, best)
+    (k, active), (more, error) = cell, choose.gain(grid, cell)
+    title, doubt = f"Try K = {k} and L = {active}", doubt + flaws * (cell == best)
+    text = (text if cell == best else flaws) + " L = K is PCA." * (k == active) + doubt
     if k > active and more <= CLEAR * error:
         how = "does better" if more < -CLEAR * error else "may do as well"
         text += f" But PCA with {active} {how} on unseen rows."
@@ -185,9 +186,11 @@ def _draw(
     with place:
         kit.answer(title, text, "doubtful" if doubt and not others else None)
     with buttons:
-        _adopt(best[0], "adopt", "primary")
-        if plainer != best[0]:
-            _adopt(plainer, "plainer", "secondary")
+        _adopt(cell, "adopt", "primary")
+        if cell != best:
+            _adopt(best, "largest", "secondary")
+        if SCALED in doubt and st.button("Use row scales", "choose_scales"):
+            _explore(**compare.variant_settings(compare.ROW_SCALES, active))
         if "edge" in text or active == config.actives[-1] < config.components[-1]:
             wider = {f"choose_l_to-{_scope(config)}": min(2 * active, config.components[-1])}
             kit.press("Compare larger L", "choose_wider", st.session_state.update, wider)
@@ -200,34 +203,51 @@ def _draw(
         picture = _picture(grid)
         look: Look = {"on_select": "rerun", "selection_mode": "points"}
         look |= {"config": {"displayModeBar": False}, "key": f"choose_map-{config.id}"}
-        clicked: Any = st.plotly_chart(plots.heat_map(picture, best[0]), **look)
+        clicked: Any = st.plotly_chart(plots.heat_map(picture, cell), **look)
         near = counted(int(choose.near(grid.log_likelihood).sum()), "cell")
         said = f"Outlined: suggested. Best of all, or within one standard error of it: {near}."
         st.caption(f"{said} Click a cell to see it in Explore.")
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
-        kit.chart(plots.by_budget(picture, best[0]), "choose_curves")
-    nats, at = grid.log_likelihood[:, grid.actives.index(active)], grid.components.index(k)
+        kit.chart(plots.by_budget(picture, cell), "choose_curves")
+    st.html(kit.numbers(_facts(grid, cell)))
+    for point in clicked["selection"]["points"]:
+        k, active = map(int, point["customdata"][:2])
+        _explore(n_components=k, n_active=active)
+
+
+def _facts(grid: GridTable, cell: choose.Cell) -> list[tuple[str, str]]:
+    (k, active), at = cell, grid.components.index(cell[0])
+    nats = grid.log_likelihood[:, grid.actives.index(active)]
     gap, spread = (fixed(float(values[at])) for values in choose.behind(nats))
     told = [(fixed(nats[at].mean()), f"nats per row at {k} and {active}, fitted to other folds")]
     told.append((f"{gap} ± {spread}", f"nats below the best of L = {active}"))
     for other, of_k in ((active, 0), (k, 1)):
-        mean, its_error = choose.gain(grid, best[0], of_k)
+        mean, its_error = choose.gain(grid, cell, of_k)
         if np.isfinite(mean) and k > active:
             told.append((f"{_signed(mean)} ± {fixed(its_error)}", f"nats over PCA with {other}"))
-    st.html(kit.numbers(told))
-    for point in clicked["selection"]["points"]:
-        k, active = map(int, point["customdata"][:2])
-        state.set_parameters(n_components=k, n_active=active)
-        st.switch_page("pages/explore/explore.py")
+    return told
+
+
+def prefers_scales(dataset: Dataset, config: RunConfig) -> bool:
+    """Whether row scales describe held-out rows clearly better than a fit, if compared."""
+    is_plain = config.model == "aPPCA" and config.fits_around_gaps and dataset.missing is None
+    measured = models_of(config).measured(home()) if is_plain else {}
+    lines = compare.better(measured, config.parameters.get("latent_variance"))
+    return bool(lines) and lines[0].key == compare.ROW_SCALES
 
 
 def _adopt(cell: choose.Cell, key: str, kind: str) -> None:
     (k, active), now = cell, state.config()
-    of_ppca = choose.OF_PPCA if k == active and now.model == "aPPCA" else {}
-    adopt = partial(state.set_parameters, n_components=k, n_active=active, **of_ppca)
     look: Look = {"type": kind, "disabled": (now.k, now.n_active) == cell}
-    kit.press(f"Adopt {k} and {active}", f"choose_{key}", adopt, **look)
+    if st.button(f"Adopt {k} and {active}", f"choose_{key}", **look):
+        of_ppca = choose.OF_PPCA if k == active and now.model == "aPPCA" else {}
+        _explore(n_components=k, n_active=active, **of_ppca)
+
+
+def _explore(**parameters: Any) -> None:
+    state.set_parameters(**parameters)
+    st.switch_page("pages/explore/explore.py")
 
 
 def _picture(grid: GridTable) -> plots.Picture:

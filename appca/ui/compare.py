@@ -23,7 +23,7 @@ from appca.ui import canvas, choose, controls, fits, kit, services, state
 from appca.ui.fits import Shown, of_run
 from appca.ui.kit import tag
 from appca.ui.rows import is_dark
-from appca.words import InputError, about, counted, fixed, percent
+from appca.words import InputError, about, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +97,6 @@ def _sizes(shown: Shown) -> tuple[int, int]:
 
 MANY = 10_000  # number of rows above which a sample is used
 NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
-RIVALS = ("ppca_k", "ppca_l", "mixture")
 WHY = (
     "The share of each row's nearest rows in the data that are also nearest in the picture, or for "
     "panels by all scores. A fifth of the rows is held out of every fit."
@@ -136,8 +135,6 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
         kit.answer(title, f"{text}." if text else "", level)
         kit.chart(neighbours_kept(shares), "quality_kept")
     if lines:
-        for sentence in losses(lines):
-            st.markdown(kit.markdown(sentence))
         with st.popover("Why?"):
             st.markdown(WHY)
         with st.expander("All methods and measures", icon=":material/table:"):
@@ -157,23 +154,6 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
 def _kept(lines: list[Line]) -> dict[str, float]:
     shares = {line["key"]: line["kept"] for line in lines}
     return {name: shares[key][0] for key, name in NAMES.items() if shares.get(key) is not None}
-
-
-def losses(lines: list[Line]) -> list[str]:
-    """Return each rival's held-out reconstruction and likelihood relative to the fit."""
-    measured = {line["key"]: line for line in lines if line["mse"] is not None}
-    if "own" not in measured:
-        return []
-    ours, said = measured["own"], []
-    for other in (measured[key] for key in RIVALS if key in measured):
-        change = other["mse"] / ours["mse"] - 1
-        text = f"{other['title']} with {counted(other['used'], 'number')} per row: "
-        text += f"{percent(abs(change))} {'more' if change > 0 else 'less'} error than this fit"
-        theirs, density = other["log_likelihood"], ours["log_likelihood"]
-        if theirs is not None and density is not None:
-            text += f", {fixed(theirs, 1)} nats per held-out row (this fit {fixed(density, 1)})"
-        said.append(f"{text}.")
-    return said
 
 
 def table_of(lines: list[Line]) -> "pd.DataFrame":

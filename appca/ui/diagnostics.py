@@ -1,6 +1,5 @@
 """The tab Diagnostics: whether the fit is reliable, and why."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from appca.data.dataset import Dataset
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import LEAST_SPAN, likelihood
-from appca.runs.fit import halves_of, models_of
+from appca.runs.fit import halves_of
 from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.ui import choose, kit
@@ -69,22 +68,6 @@ def _choose_trace(shown: Shown) -> None:
     look: Look = {"key": f"trace-{shown.config.id}", "persist_state": "session", "width": 330}
     name = st.selectbox("Quantity", list(traces), format_func=capital, **look)
     chart(plots.traces(traces[name], capital(name), burn_in + thin, thin), "chains_trace")
-
-
-def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
-    """Describe how many of `most` components the draws use."""
-    from appca.models.draws import number_band
-
-    said = []
-    for draws in (diagnostics.numbers_in_use(posterior), posterior["n_components"]):
-        low, high = number_band(draws, 0.95)
-        between = f", between {low} and {high} in 95% of the draws" * (low < high)
-        said.append(f"most often {np.bincount(draws.ravel()).argmax()}{between}")
-    bound = " That is the most allowed: allow more, and look again." if high >= most else ""
-    return (
-        f"Components used by at least 5% of rows: {said[0]}. Also counting those that "
-        f"fewer rows use: {said[1]}.{bound}"
-    )
 
 
 def _diagnoses(shown: Shown) -> list[Diagnosis]:
@@ -202,13 +185,8 @@ SHORT = {"L is too small": "L could be higher"}
 
 
 def _of_scales(dataset: Dataset, config: RunConfig) -> list[Check]:
-    is_plain = config.model == "aPPCA" and config.fits_around_gaps and dataset.missing is None
-    measured = models_of(config).measured(home()) if is_plain else {}
-    lines = compare.better(measured, config.parameters.get("latent_variance"))
-    if not lines or lines[0].key != compare.ROW_SCALES:
-        return []
     why = "A scale per row describes held-out rows clearly better: use row scales, and fit again."
-    return [Check("doubtful", "Rows differ in scale", why)]
+    return [Check("doubtful", "Rows differ in scale", why)] * choose.prefers_scales(dataset, config)
 
 
 def _halves(dataset: Dataset, shown: Shown) -> tuple[Stability | None, bool]:
@@ -302,8 +280,6 @@ def body(dataset: Dataset, shown: Shown) -> None:
     if sampled:
         with st.expander("Traces", icon=":material/show_chart:"):
             _choose_trace(shown)
-            if "n_components" in shown.fitted.posterior:
-                st.caption(number_words(shown.fitted.posterior, shown.config.k))
         with st.expander("Each quantity", icon=":material/table:"):
             try:
                 _table(shown)

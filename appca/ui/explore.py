@@ -117,6 +117,7 @@ def _drawer(dataset: Dataset, shown: fits.Shown, colouring: str, trust: Any) -> 
 def _resized(size: canvas.SizeMessage) -> None:
     now = state.config()
     changes = {now.name_of_k: size.k}
+    st.session_state.pop(MOVED, None)  # a drag's last move, if its run was interrupted
     if size.active is not None and now.chosen_size is not None:
         changes["n_active"] = size.active
     if changes.items() <= now.parameters.items():

@@ -25,6 +25,7 @@ from appca.runs.model_file import annotated_fit, model_bytes
 from appca.ui import arrivals, canvas, controls, diagnostics, fits, kit, services, settings, state
 from appca.ui.components import MEANING
 from appca.ui.downloads import card, component_buttons, save_button, stem_of, table_buttons
+from appca.ui.groups import suspects, unusual_sentences
 from appca.ui.rows import MOST_LABELS, unusual
 from appca.words import InputError, capital, counted, listed, number, percent, shortened
 
@@ -161,8 +162,10 @@ def _judged(dataset: Dataset, shown: fits.Shown) -> str:
         each = [f"{w} its subspace ({q} {number(x)} × the limit)" for w, q, x in ways if x > 1]
         each += [f"far in {odd[row]}, or against its correlations"] if row in odd else []
         lines.append([shortened(dataset.ids[row]), "; ".join(each)])
-    some = f"{counted(len(lines), 'row')}; up to {MOST_UNUSUAL} are listed."
-    text = some if lines else "No row stands out."
+    text = unusual_sentences(dataset, shown)[0]
+    text += f" Up to {MOST_UNUSUAL} are listed." * bool(lines)
+    for what, of in suspects(dataset, shown, {}).items():
+        text += f" {what}: {listed([*of.values()])}."
     listing = table(["Row", "Reason"], lines[:MOST_UNUSUAL]) if lines else ""
     trust = section("Can I trust it?", paragraph(f"{diagnostics.ANSWERS[level]}."), why)
     return trust + section("Unusual rows", paragraph(text), listing)

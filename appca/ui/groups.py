@@ -274,47 +274,65 @@ WHAT_TO_DO = (
 LASSO, ODD = ":material/lasso_select:", "far in a feature or against the correlations"
 
 
+def _nearest(dataset: Dataset, shown: Shown) -> np.ndarray:
+    return kept(f"nearest-{shown.key}", lambda: analysis.nearest(dataset, shown.fitted))
+
+
+def unusual_sentences(dataset: Dataset, shown: Shown) -> tuple[str, str]:
+    """Say which rows stand out, and whether the data have heavier tails than the model."""
+    said, odd, _ = rows.unusual(dataset, shown)
+    n, number = dataset.n_rows, int((~said.fits).sum())
+    misfits = float((said.distances.over(said.of_model) > 1).any(axis=1).mean())
+    far, tails = listed(dataset.ids[said.order[:3]].tolist()), ""
+    answer = f"No row stands apart from the other {n - 1:,}; the farthest are {far}."
+    if misfits > MANY_MISFITS and shown.fitted.row_scales is None:
+        beyond = f"{percent(misfits)} of rows are beyond limits meant for 2%"
+        tails = f" Tails are heavier than the model's: {beyond}, so the data's own tail is used."
+        answer = f"Many rows are far out, but none stands apart; the farthest are {far}."
+    if number:
+        t2, q = (said.ratios > 1).sum(axis=0)
+        some = f"{number:,} of {n:,} rows stand{'s' * (number == 1)} out from the others"
+        ways = {"far from their subspace": q, "far out within their subspace": t2, ODD: len(odd)}
+        answer = f"{some}: {', '.join(f'{m:,} {way}' for way, m in ways.items() if m)}."
+    return answer, tails
+
+
+def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, dict[int, str]]:
+    """Describe copies, rows odd in their features, and rows among those of another class."""
+    ids = dataset.ids
+    copies = {row: f"{ids[row]} (like {ids[of]})" for row, of in dataset.repeated_rows.items()}
+    features = {row: f"{ids[row]} ({feature})" for row, feature in odd.items()}
+    told = {"Repeated rows": copies, capital(ODD): features}
+    if labels := kit.every(dataset):
+        label, names, codes = labels[0]
+        among = analysis.strays(codes, _nearest(dataset, shown)).items()
+        near = {row: f"{ids[row]} (near {names[code]})" for row, code in among}
+        told[f"Among rows of another {label}"] = near
+    return {what: of for what, of in told.items() if of}
+
+
 def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     """Draw the rows as a table; rows above a limit come first."""
     said, odd, columns = rows.unusual(dataset, shown)
-    n, beyond = dataset.n_rows, said.order[~said.fits[said.order]]
-    t2, q = (said.ratios > 1).sum(axis=0)
-    misfits = float((said.distances.over(said.of_model) > 1).any(axis=1).mean())
-    farthest = markdown(listed(dataset.ids[said.order[:3]].tolist()))
-    answer = f"No row stands apart from the other {n - 1:,}; the farthest are {farthest}."
-    if len(beyond):
-        some = f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others"
-        ways = {"far from their subspace": q, "far out within their subspace": t2, ODD: len(odd)}
-        answer = f"{some}: {', '.join(f'{m:,} {way}' for way, m in ways.items() if m)}."
+    beyond = said.order[~said.fits[said.order]]
+    answer, tails = unusual_sentences(dataset, shown)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown(f"**{answer}**", width="content", help=HELP)
+        st.markdown(f"**{markdown(answer)}**", width="content", help=HELP)
         if len(beyond):
             press("Select", "unusual_select", state.put, dataset, beyond, icon=LASSO)
             downloads.rows_popover(dataset, shown, beyond, key="unusual")
             gone = counted(len(beyond), "unusual row")
             controls.leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
     hides = " Ranks, as in this fit, hide extreme values."
-    st.caption(WHAT_TO_DO + hides * (shown.config.preprocessing.get("prepare") == "ranks"))
-    if misfits > MANY_MISFITS and shown.fitted.row_scales is None:
-        tails = f"heavier tails than the model's: {percent(misfits)} of rows exceed its 98% limit."
-        st.caption(f"The noise has {tails} So limits are those of the data's own tail.")
-    told = [("Repeated rows", again := dataset.repeated_rows, dataset.ids[again].tolist())]
-    texts = [f"{dataset.ids[row]} ({feature})" for row, feature in odd.items()]
-    told.append((capital(ODD), np.array([*odd], int), texts))
-    near = kept(f"nearest-{shown.key}", lambda: analysis.nearest(dataset, shown.fitted))
-    if labels := kit.every(dataset):
-        label, names, codes = labels[0]
-        among = analysis.strays(codes, near)
-        texts = [f"{dataset.ids[row]} (near {names[code]})" for row, code in among.items()]
-        told.append((f"Among rows of another {label}", np.array([*among], int), texts))
-    for what, places, texts in told:
-        if texts:
-            key, said_of = what.split()[0].lower(), f"{what} ({len(places):,}): {listed(texts)}"
-            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-                st.markdown(markdown(said_of), width="content")
-                press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
-                gone = counted(len(places), "row")
-                controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
-    columns |= rows.nearest_classes(dataset, near)
+    st.caption(WHAT_TO_DO + hides * (shown.config.preprocessing.get("prepare") == "ranks") + tails)
+    for what, of in suspects(dataset, shown, odd).items():
+        key, places = what.split()[0].lower(), np.array([*of])
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            said_of = f"{what} ({len(of):,}): {listed([*of.values()])}"
+            st.markdown(markdown(said_of), width="content")
+            press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
+            gone = counted(len(of), "row")
+            controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
+    columns |= rows.nearest_classes(dataset, _nearest(dataset, shown))
     row = rows.draw(dataset, shown.fitted, said, said.order, shown.key, columns)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)

@@ -358,8 +358,8 @@ def table_of(
     """Return facts about rows as a table; `more` are additional columns."""
     import pandas as pd
 
-    within = np.where(verdict.fits[rows], "yes", "no")
-    columns: Columns = {"id": dataset.ids[rows], "within limits": within} | more
+    stands_out = np.where(verdict.fits[rows], "no", "yes")
+    columns: Columns = {"id": dataset.ids[rows], "stands out": stands_out} | more
     away = np.abs(fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean)
     if (
         "farthest in" not in more

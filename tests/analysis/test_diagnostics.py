@@ -149,8 +149,10 @@ def test_a_bound_and_a_chain_on_a_lower_peak_are_found(seed):
     assert (bound.level, bound.label) == ("doubtful", "All 6 used")
     assert (lower.level, lower.label) == ("doubtful", "2 of 3 chains used")
     assert lower.why.startswith("Averages use 2 of 3 chains: chain 2 had")
+    drawn["occupancy"][:, :10, 3] = 5
     found, every = of_draws(drawn | {"log_posterior": density[::2]}, 7)
-    assert found.why == "Components used by at least 5% of rows: most often 3."
+    some = "most often 3, between 3 and 4 in 95% of the draws."
+    assert found.why == f"Components used by at least 5% of rows: {some}"
     assert (found.level, found.label) == ("good", "K found")
     assert (every.level, every.label) == ("good", "All 2 chains used")
     assert len(of_draws(drawn | {"log_posterior": density[:1]}, 7)) == 1

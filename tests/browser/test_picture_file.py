@@ -190,7 +190,7 @@ def touch(page) -> None:
     drag(*(((-20 - 5 * i, 0), (20 + 5 * i, 0)) for i in range(8)))
     page.wait_for_function("k => appca.stage.views[0].cam.k > 1.5 * k", arg=before)
     page.wait_for_function("""() => appca.stage.root.dataset.settled""")
-    page.touchscreen.tap(*page.evaluate(POINT))
+    page.touchscreen.tap(*page.wait_for_function(POINT).json_value())
     page.wait_for_function("appca.stage.rows.selected === 1")
     page.get_by_role("button", name="Lasso (L)").tap()
     drag(*(((u, v),) for u, v in ((-150, -150), (150, -150), (150, 150), (-150, 150))))

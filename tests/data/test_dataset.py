@@ -170,7 +170,10 @@ def test_distinct_rows_are_counted_once_each(dtype):
     for some, labels in ((X, {}), (X[::2, 1:3], {}), (X, {"kind": kind})):
         both = np.column_stack([some, (kind == "a")[: len(some)] * bool(labels)])
         first, ids = np.unique(both, axis=0, return_index=True)[1], np.arange(len(some))
-        assert Dataset("d", some, ids, labels).repeated_rows.tolist() == [*np.delete(ids, first)]
+        again = Dataset("d", some, ids, labels).repeated_rows
+        assert [*again] == [*np.delete(ids, first)]
+        assert {*again.values()} <= {*first.tolist()}
+        assert all((both[row] == both[of]).all() for row, of in again.items())
 
 
 @pytest.mark.parametrize("column", [list("dacbda"), [3, 0, 2, 1, 3, 0], ["", *"cabda"]])

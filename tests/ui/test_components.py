@@ -192,16 +192,16 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     app = healthy(go(app, "groups/unusual"))
     table = app.dataframe[0].value
     assert table[["T² / limit", "Q / limit"]].max(axis=1).is_monotonic_decreasing, "the worst first"
-    assert (table["within limits"] == "yes").all()
-    assert "No row stands apart from the other 1,796; the farthest" in told(app)
-    assert "heavier tails" in told(app)
+    assert (table["stands out"] == "no").all()
+    assert "Many rows are far out, but none stands apart; the farthest" in told(app)
+    assert "Tails are heavier than the model's" in told(app)
     wine = load("wine")
     X = np.vstack([wine.X, wine.X[:2]])
     X[5:11] *= 1 + np.arange(1, 14) % 3  # another kind of wine
     app = start("groups/unusual", data=Dataset("six", X, np.arange(180).astype(str)))
     assert "6 of 180 rows stand out" in told(healthy(app))
     assert set(app.dataframe[0].value["id"][:6]) == set(map(str, range(5, 11)))
-    assert "Repeated rows (2): “178”, “179”" in told(app)
+    assert "Repeated rows (2): “178 (like 0)”, “179 (like 1)”" in told(app)
     for key, count in (("unusual_select", 6), ("unusual_row", 1), ("repeated_select", 2)):
         healthy(go(app, "groups/unusual").button(key=key).click().run())
         assert f"{count} of 180 rows selected" in told(healthy(go(app, "groups/differences")))

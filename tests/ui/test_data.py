@@ -271,7 +271,7 @@ def test_images_of_another_size_are_refused_or_brought_to_size_and_noise_stands_
     (table,) = app.dataframe
     first = table.value.iloc[:5]
     assert sorted(first["id"]) == [f"row-{n}" for n in range(51, 56)]
-    assert set(first["within limits"]) == {"no"}
+    assert set(first["stands out"]) == {"yes"}
     uris = [*first["image"], *first["reconstruction"]]
     assert all(uri.startswith("data:image/png") for uri in uris)
 

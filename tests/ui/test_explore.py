@@ -654,7 +654,7 @@ def test_each_number_stands_under_its_own_heading():
     said, rows = SimpleNamespace(fits=np.arange(178) != 7, ratios=ratios), np.array([7, 3])
     table = table_of(wine, fitted, said, rows, {})  # in these units, proline is far
     assert table["id"].tolist() == wine.ids[rows].tolist()
-    assert table["within limits"].tolist() == ["no", "yes"]
+    assert table["stands out"].tolist() == ["yes", "no"]
     assert set(table["farthest in"]) == {"proline"}
     assert table[["T² / limit", "Q / limit"]].to_numpy().tolist() == [[7.25, 993.0], [3.25, 997.0]]
     assert np.allclose(table["log-likelihood"], fitted.log_likelihood_rows[rows], atol=0.005)

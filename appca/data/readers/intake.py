@@ -44,7 +44,7 @@ _NUMBER = {
         rf"(?P<open>\()?(?P<sign>[+-] ?)?(?P<money>{_CURRENCY})? ?(?P<inner>[+-])?"
         rf"(?:(?P<body>(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})(?:(?:{group})\d{{3}})*(?!\d)|{lakh}\d+)"
         rf"(?:{dot}\d*)?|{dot}\d+)(?P<power>(?:[eE]|[dD](?=[+-]))[+-]?\d+)?"
-        rf"|(?P<inf>[iI][nN][fF](?:inity)?))(?P<tail>-)?(?P<unit>{_UNIT})?(?P<close>\))?",
+        rf"|(?P<inf>[iI][nN][fF](?:inity)?))(?P<tail>-)?(?P<unit>{_UNIT})?(?P<close>\))?"
     )
     for mark, dot, group, lakh in (
         (".", r"\.", "[,' ]", r"[1-9]\d?(?:,\d\d)+,\d{3}(?!\d)|"),  # Indian grouping: 12,34,567

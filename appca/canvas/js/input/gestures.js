@@ -150,7 +150,8 @@ export function listenToHand(stage, actions) {
       }
       const { kind, view, cam, range, x: x0, y: y0 } = drag;
       drag.moved ||= Math.hypot(x - x0, y - y0) > CLICK;
-      if (kind === 'lasso') hand.path.push([x, y]);
+      const every = event.getCoalescedEvents?.() ?? []; // of one frame: all corners of a quick lasso
+      if (kind === 'lasso') hand.path.push(...(every.length ? every : [event]).map(place));
       if (kind === 'box')
         hand.path = [0, 1, 2, 3].map((corner) => [corner % 3 ? x : x0, corner > 1 ? y : y0]);
       if (kind !== 'pan') return stage.schedule();
