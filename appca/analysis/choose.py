@@ -29,8 +29,9 @@ _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
 BELOW_NOISE = -100.0  # share of a whole gain that is none
-FEW_PANELS, STEADY = 10, 0.9  # can be read at a glance; |cos| of components that hardly change
-NONE = [None] * 7  # a step that cannot be measured
+FEW_PANELS = 10  # can be read at a glance
+STEADY = 0.95  # |cos| of folds' components with those of all rows; for halves about 0.9
+NONE = [None] * 6  # a step that cannot be measured
 Floats = np.ndarray
 
 
@@ -95,18 +96,23 @@ class GridConfig(_HeldOut):
         """Return the settings and the number of rows of every step's fit."""
         rows = min(n_rows, self.max_rows)
         train = rows - math.ceil(rows / self.n_folds)
-        return [({"n_components": k, "n_active": L}, train, 1.0) for k, L, _ in self.steps()]
+        cost = 1 + rows / (train * self.n_folds)  # one more fit, to all rows
+        return [({"n_components": k, "n_active": L}, train, cost) for k, L, _ in self.steps()]
 
     def measuring(self, dataset: Dataset) -> Measure:
         """Return a function that measures nats, gains over PPCA, nats of noise, |cos|, seconds.
 
-        Each gain, with L and with K, is followed by its error; |cos| is the least of a component
-        with its match in the first fold.
+        Each gain, with L and with K, is followed by its error; |cos| is that of each component
+        with its match in a fit to all rows.
         """
         from appca.models.draws import match
 
         split, pca = folds(dataset.n_rows, self.n_folds, self.max_rows), self.model != "aFA"
-        first: dict[Cell, Floats] = {}  # components of the first fold of the cell
+        [Y] = self.prepared(dataset, sample_of(dataset.n_rows, self.max_rows, 0))
+
+        @cache
+        def components(k: int, active: int) -> Floats:
+            return np.asarray(_fitted(self, Y, k, active, ppca=k == active).components_)
 
         @cache
         def prepared(fold: int) -> list[Floats]:
@@ -131,15 +137,12 @@ class GridConfig(_HeldOut):
                 nats - of_ppca(q, fold) if pca or q == active else nats * np.nan
                 for q in (active, k)
             ]
-            if (k, active) not in first:  # an interruption may have been after the first fold
-                of = model if fold == 0 else _fitted(self, prepared(0)[0], k, active, k == active)
-                first[k, active] = of.components_
-            pairs = match(first[k, active], model.components_)
+            cosines = match(components(k, active), model.components_).cosine
             errors = (more.std() / np.sqrt(len(more)) for more in gains)
             told = [
                 x for more, error in zip(gains, errors, strict=True) for x in (more.mean(), error)
             ]
-            measured = [nats.mean(), *told, without.mean(), pairs.cosine.min()]
+            measured = [nats.mean(), *told, without.mean(), *cosines]
             values = [float(value) if np.isfinite(value) else None for value in measured]
             return [*values, round(time.perf_counter() - began, 4)]
 
@@ -193,7 +196,7 @@ class GridTable(NamedTuple):
     log_likelihood: Floats  # (nK, nL, fold) held-out nats per row
     over_ppca: Floats  # (nK, nL, fold, 4) gain over PPCA with L, standard error; with K, the same
     without: float  # log-likelihood without components
-    cosines: Floats  # (nK, nL, fold) least |cos| of a component with its match in the first fold
+    cosines: Floats  # (nK, nL) least median |cos| of a component in folds with that of all rows
 
 
 def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
@@ -201,15 +204,16 @@ def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
 
     def in_folds(k: int, active: int) -> Floats:
         steps = ((k, active, fold) for fold in range(config.n_folds))
-        records = (measured.get(step, NONE) for step in steps)
-        return np.array([record[:7] for record in records], dtype=np.float64)
+        records = [measured.get(step, NONE) for step in steps]
+        cosines = [record[6:-1] or [None] * k for record in records]
+        lowest = np.median(np.array(cosines, dtype=np.float64), axis=0).min()
+        return np.array([[*record[:6], lowest] for record in records], dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
     noise = values[..., 5][np.isfinite(values[..., 5])]
     without, more = float(noise.mean()) if len(noise) else math.nan, values[..., 1:5]
-    return GridTable(
-        config.components, config.actives, values[..., 0], more, without, values[..., 6]
-    )
+    cosines = values[..., 0, 6]
+    return GridTable(config.components, config.actives, values[..., 0], more, without, cosines)
 
 
 def behind(log_likelihood: Floats) -> tuple[Floats, Floats]:
@@ -232,13 +236,8 @@ def standard_error(values: Floats) -> Floats:
 def gain(grid: GridTable, cell: Cell, of_k: int = 0) -> tuple[float, float]:
     """Return a cell's gain over PPCA with L, or with K, and its standard error over rows (1.7a)."""
     at = grid.components.index(cell[0]), grid.actives.index(cell[1])
-    mean, error = _gains(grid, of_k)
-    return float(mean[at]), float(error[at])
-
-
-def _gains(grid: GridTable, of_k: int = 0) -> tuple[Floats, Floats]:
-    more, errors = grid.over_ppca[..., 2 * of_k], grid.over_ppca[..., 2 * of_k + 1]
-    return more.mean(axis=-1), np.sqrt(np.square(errors).sum(axis=-1)) / errors.shape[-1]
+    more, errors = grid.over_ppca[at][:, 2 * of_k : 2 * of_k + 2].T
+    return float(more.mean()), float(np.sqrt(np.square(errors).sum()) / len(errors))
 
 
 def plainer(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
@@ -248,14 +247,14 @@ def plainer(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
     little, and its gain over PCA is clear. It has at least half of the whole gain of `cell`.
     """
     panels = np.array([[math.comb(k, L) for L in grid.actives] for k in grid.components])
-    nats, least = grid.log_likelihood.mean(axis=-1), grid.cosines.min(axis=-1)
+    nats, least = grid.log_likelihood.mean(axis=-1), grid.cosines
     at = grid.components.index(cell[0]), grid.actives.index(cell[1])
     flaws = [f"{panels[at]:,} panels"] * bool(panels[at] > FEW_PANELS)
     flaws += ["components that change with the rows"] * bool(not least[at] >= STEADY)
     said = f" K = {cell[0]} and L = {cell[1]} have {' and '.join(flaws)}"
-    (more, errors), whole = _gains(grid), nats - grid.without
-    plain = (least >= STEADY) & (panels <= FEW_PANELS) & (more > CLEAR * errors)
-    plain &= 2 * whole >= whole[at]
+    whole, means = nats - grid.without, grid.over_ppca.mean(axis=2)
+    plain = (least >= STEADY) & (panels <= FEW_PANELS) & (2 * whole >= whole[at])
+    plain &= means[..., 0] > CLEAR * means[..., 1]  # as for halves, the error of one fold
     plain[:, :-1] &= ~(np.diff(nats) > MUCH * whole[:, 1:])
     if not flaws or not plain.any():
         return cell, f"{said}, and no choice here is good in both." * bool(flaws)

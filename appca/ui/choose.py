@@ -34,7 +34,7 @@ HELP = {
     "n_folds": "Each fold of the rows is held out once. More folds detect smaller differences.",
     "max_rows": "If there are more rows, a random sample is used.",
 }
-SCALED = " Rows differ in scale: use row scales, then compare again."
+SCALED = "A scale per row describes held-out rows clearly better. Without scales:"
 WHY_HELD_OUT = (
     "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others. "
     "L is the smallest to which a larger one adds at most a tenth of the gain over no components. "
@@ -154,8 +154,7 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
             start_button(dataset, config, "grid", label, done)
     if compared:
         others = len(config.cells) - compared if done < len(steps) else 0
-        doubt = SCALED * prefers_scales(dataset, state.config())
-        _draw(config, table, place, buttons, others, doubt)
+        _draw(config, table, place, buttons, others, prefers_scales(dataset, state.config()))
     else:
         live()
     out = sum(k >= L for k in config.components for L in config.actives) - len(config.cells)
@@ -168,15 +167,17 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
 
 
 def _draw(
-    config: GridConfig, grid: GridTable, place: Place, buttons: Place, others: int, doubt: str
+    config: GridConfig, grid: GridTable, place: Place, buttons: Place, others: int, scaled: bool
 ) -> None:
     advised = choose.advise(grid)
     assert advised is not None  # at least one cell is measured
     best, text = advised
     cell, flaws = choose.plainer(grid, best)
     (k, active), (more, error) = cell, choose.gain(grid, cell)
-    title, doubt = f"Try K = {k} and L = {active}", doubt + flaws * (cell == best)
+    title, doubt = f"Try K = {k} and L = {active}", flaws * (cell == best)
     text = (text if cell == best else flaws) + " L = K is PCA." * (k == active) + doubt
+    title = "Use row scales, then compare again" if scaled else title
+    text = f"{SCALED} K = {k} and L = {active}. {text}" if scaled else text
     if k > active and more <= CLEAR * error:
         how = "does better" if more < -CLEAR * error else "may do as well"
         text += f" But PCA with {active} {how} on unseen rows."
@@ -186,11 +187,11 @@ def _draw(
     with place:
         kit.answer(title, text, "doubtful" if doubt and not others else None)
     with buttons:
-        _adopt(cell, "adopt", "primary")
+        if scaled and st.button("Use row scales", "choose_scales", type="primary"):
+            _explore(**compare.variant_settings(compare.ROW_SCALES, state.config().n_active or k))
+        _adopt(cell, "adopt", "secondary" if scaled else "primary")
         if cell != best:
             _adopt(best, "largest", "secondary")
-        if SCALED in doubt and st.button("Use row scales", "choose_scales"):
-            _explore(**compare.variant_settings(compare.ROW_SCALES, active))
         if "edge" in text or active == config.actives[-1] < config.components[-1]:
             wider = {f"choose_l_to-{_scope(config)}": min(2 * active, config.components[-1])}
             kit.press("Compare larger L", "choose_wider", st.session_state.update, wider)

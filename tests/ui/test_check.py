@@ -68,7 +68,7 @@ def test_a_grid_fills_survives_cancel_and_reload_and_its_answer_is_adopted(start
     lines = []
     for k, n, fold in config.steps():  # four components, two to a row, predict best by far
         nats = -9 - 2 * abs(k - 4) - 3 * abs(n - 2) + 0.01 * fold
-        lines.append([k, n, fold, nats, *2 * [1.0, 0.1], -29.0, *[0.1] * 2])
+        lines.append([k, n, fold, nats, *2 * [1.0, 0.1], -29.0, *[1.0] * k, 0.1])
     measured(config, lines[:25])
     maps = [one["data"][0] for one in charts(healthy(app.run()))]
     assert any(map(any, next(one["text"] for one in maps if one["type"] == "heatmap")))
