@@ -23,7 +23,7 @@ from appca.runs.numbering import ComponentNumbers, directions, numbered
 from appca.runs.run import MODELS
 from appca.runs.store import RunStore
 from appca.storage.schema import fitted
-from appca.ui import canvas, controls, fits, rows, services, state
+from appca.ui import canvas, controls, explore, fits, rows, services, state
 from appca.ui.canvas import ActMessage, PointMessage, SelectionMessage, SizeMessage, delivery
 from appca.ui.rows import equation, table_of
 from tests.fitted_runs import fitted_run
@@ -68,6 +68,7 @@ def test_a_size_follows_the_hand_and_a_late_message_does_not_bring_it_back(start
     assert (slider(app, "k").value, "K = 6, L = 2" in html(app)) == (9, True), "the nearest at hand"
     drawn, put = [], fits._put_on_screen
     monkeypatch.setattr(fits, "_put_on_screen", lambda f: drawn.append(f.is_preview) or put(f))
+    app.session_state[explore.MOVED] = run_of(app).config  # of a drag whose run was interrupted
     healthy(slider(app, "k").set_value(14).run())
     assert (True in drawn, drawn[-1]) == (True, False), "a coarse picture, then the fit"
     healthy(Bar(app).send("size", k=6, l=2, moving=True, mount="test", number=1))
