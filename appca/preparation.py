@@ -215,6 +215,7 @@ LEAST_ZERO, MOSTLY_ZERO, LEAST_COUNTED, LEAST_WORDS = 0.3, 0.8, 20, 50
 YEARS = (1800, 2100)
 MOST_ROWS, MOST_COLUMNS = 1_000, 100  # maximum numbers checked for sums
 LEAST_NUMBERED = 20  # rows; fewer whole numbers may differ by chance
+RANKED = 0.01  # p of an association with other features, which ranks have and identifiers lack
 WIDTH = 512  # features compared with all earlier ones at once
 MOST_REPEATS, SAME = 10_000, 0.999  # features to check for repeats; |correlation| of a repeat
 CLOSED = 0.01  # largest deviation of row sums, relative to their mean and to that if independent
@@ -273,6 +274,7 @@ def proposed(dataset: Any) -> tuple[str, str]:
 def redundant(dataset: Any) -> dict[str, str]:
     """Map features that number the rows, or are sums or means of others, to what they are."""
     from scipy.optimize import nnls
+    from scipy.stats import f
 
     D, names = dataset.n_features, dataset.column_names
     if dataset.image_shape is not None or dataset.is_ordered:
@@ -290,7 +292,9 @@ def redundant(dataset: Any) -> dict[str, str]:
     for j in (j for j in range(D) if names[j] not in reasons):
         x, others = X[:, j], [i for i in range(D) if i != j and names[i] not in reasons]
         if n >= LEAST_NUMBERED and bool((np.rint(x) == x).all()) and len(set(x.tolist())) == n:
-            reasons |= {names[j]: "a running number"} if np.ptp(x) < 2 * n else {}
+            F = (1 / unexplained[j] - 1) * (n - D) / max(D - 1, 1)
+            is_rank = abs(np.sign(np.diff(x)).sum()) < n - 1 and f.sf(F, D - 1, n - D) < RANKED
+            reasons |= {names[j]: "a running number"} if np.ptp(x) < 2 * n and not is_rank else {}
         elif unexplained[j] < COLLINEAR and others and np.ptp(x) > 0:
             weights = nnls(X[:, others], x, maxiter=100 * D)[0]
             parts = np.array(others)[weights > weights.max() / 2].tolist()
@@ -371,7 +375,8 @@ def gaps_of_label(dataset: Any) -> dict[str, str]:
         for kind, count in Counter(map(tuple, empty[follow].tolist())).most_common(1):
             where = [shortened(classes[i]) for i in np.flatnonzero(kind)]
             score = (count, -len(where))
-            if top < score < (dataset.n_features - 1,) and "missing" not in where:
+            is_rule = len(where) <= 2 * SHOWN and "missing" not in where
+            if is_rule and top < score < (dataset.n_features - 1,):
                 where[SHOWN:] = [f"{len(where) - SHOWN} more"] * (len(where) > SHOWN)
                 why = f"empty wherever {shortened(label)} = {' or '.join(where)}"
                 top = score

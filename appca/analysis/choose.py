@@ -139,9 +139,7 @@ class GridConfig(_HeldOut):
             ]
             cosines = match(components(k, active), model.components_).cosine
             errors = (more.std() / np.sqrt(len(more)) for more in gains)
-            told = [
-                x for more, error in zip(gains, errors, strict=True) for x in (more.mean(), error)
-            ]
+            told = [x for m, error in zip(gains, errors, strict=True) for x in (m.mean(), error)]
             measured = [nats.mean(), *told, without.mean(), *cosines]
             values = [float(value) if np.isfinite(value) else None for value in measured]
             return [*values, round(time.perf_counter() - began, 4)]
@@ -241,10 +239,11 @@ def gain(grid: GridTable, cell: Cell, of_k: int = 0) -> tuple[float, float]:
 
 
 def plainer(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
-    """Return the best cell with few panels that should pass all checks, and flaws of `cell`.
+    """Return a good cell with few panels that should pass all checks, and flaws of `cell`.
 
     A cell should pass if its components are the same in all folds, one more for each row adds
-    little, and its gain over PCA is clear. It has at least half of the whole gain of `cell`.
+    little, and its gain over PCA is clear. It has at least half of the whole gain of `cell`. Of
+    cells with 90% of the gain of the best of these, the smallest L is taken, then the best K.
     """
     panels = np.array([[math.comb(k, L) for L in grid.actives] for k in grid.components])
     nats, least = grid.log_likelihood.mean(axis=-1), grid.cosines
@@ -258,13 +257,13 @@ def plainer(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
     plain[:, :-1] &= ~(np.diff(nats) > MUCH * whole[:, 1:])
     if not flaws or not plain.any():
         return cell, f"{said}, and no choice here is good in both." * bool(flaws)
-    at_k, at_l = np.unravel_index(np.where(plain, nats, -np.inf).argmax(), nats.shape)
+    plain &= whole >= (1 - LITTLE) * whole[plain].max()
+    at_l = int(plain.any(axis=0).argmax())  # the smallest L that is as good
+    at_k = int(np.where(plain[:, at_l], nats[:, at_l], -np.inf).argmax())
     lost = max(nats[at] - nats[at_k, at_l], 0.0)
-    text = (
-        f"Its components hardly change with the rows.{said}, but predict {fixed(lost)} nats more,"
-    )
+    text = f"Its components hardly change with the rows.{said}, but predict {fixed(lost)} nats more"
     other = grid.components[at_k], grid.actives[at_l]
-    return other, f"{text} {percent(lost / whole[at])} of their whole gain."
+    return other, f"{text}, {percent(lost / whole[at])} of their whole gain."
 
 
 def advise(grid: GridTable) -> tuple[Cell, str] | None:

@@ -250,7 +250,7 @@ def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
         checks = [Check("doubtful", "Component unused", why)]
     name, part = shortened(ids[row]), f"{percent(share)} of the variance in the components"
     if dominates:
-        why = f"{part} comes from “{name}”: look at that row, and remove it if it is an error."
+        why = f"{part} comes from “{name}”: remove it if it is an error, or use ranks."
         level: Level = "bad" if share > MOST_BEFORE_BAD else "doubtful"
         return [*checks, Check(level, "One row dominates", why)]
     squares = np.square(fitted.scores, dtype=np.float64)
@@ -279,7 +279,7 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
         checks = [Check("bad", "Worse than PCA", f"{why}: try factor variances, another K, PCA.")]
     elif gain > CLEAR * error:
         checks = [Check("good", "Better than PCA with L", f"{why}.")]
-    why = f"Halves of the rows have the same components: median |cos| is at least {lowest:.2f}."
+    why = f"Fits to halves of the rows find these components: median |cos| at least {lowest:.2f}."
     level: Level = "good"
     if not recovered.all():
         level = "doubtful" if cosines.min() >= ROUGHLY or 2 * kept > K else "bad"

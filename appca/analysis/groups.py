@@ -157,14 +157,19 @@ def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 
 def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
-    """Map rows among rows of another class to its code, if most rows are among their own class."""
+    """Map rows among others, surest first, to most neighbours' class, -1 if under half have it.
+
+    Only classes are judged whose rows are mostly among their own.
+    """
     if not len(near):
         return {}
     counts, at = votes(codes, near), (np.arange(len(near)), codes)
     usual = np.array([np.median([*n[codes == code], 0]) for code, n in enumerate(counts.T)])
     most = counts.argmax(axis=1)
     is_stray = (counts[at] <= NEAREST - ALIKE) & (most != codes) & (usual[codes] >= TYPICAL)
-    return {row: int(most[row]) for row in np.flatnonzero(is_stray & (codes >= 0)).tolist()}
+    order, largest = np.lexsort((-counts.max(axis=1), counts[at])), counts.max(axis=1)
+    rows = [row for row in order.tolist() if is_stray[row] and codes[row] >= 0]
+    return {row: int(most[row]) if 2 * largest[row] >= NEAREST else -1 for row in rows}
 
 
 LEAST = 2  # minimum number of rows per side
@@ -238,7 +243,8 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     """Compare the rows of a group with other rows by labels, features and the fit.
 
     `sides` (N,) is a mask of the group, or 1 in the group, 0 in the rest and −1 in neither. Pixels
-    are not compared, nor labels that define a side or are nested with the label of the group.
+    are not compared, nor labels that define a side or divide the classes of the group's label or,
+    if the other side is the rest, follow from them.
     Differences are ranked by effect, ties by Cohen's d. A side needs two rows, else InputError.
     """
     group, rest = np.flatnonzero(sides == 1), np.flatnonzero(sides == 0)
@@ -265,7 +271,10 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
             parts.append(("class", [title], np.array(codes, float)[:, None], LEAST, every))
             continue
         is_group, is_rest = (np.array_equal(codes == codes[r[0]], sides == n) for r, n in ends)
-        nested = (len(np.unique(codes + 1j * x)) in (len(named), x.max() + 1) for x in wholes)
+        nested = (
+            len(np.unique(codes + 1j * x)) in (len(named), 0 if (sides < 0).any() else x.max() + 1)
+            for x in wholes
+        )
         if is_group:
             classes.append(f"{shortened(title, 20)} {shortened(named[codes[group[0]]], 24)}")
         elif not is_rest and not (k and any(nested)):

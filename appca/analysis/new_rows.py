@@ -82,9 +82,7 @@ def drift(
     return drifted(*tables, n_permutations=n_permutations, random_state=rng)
 
 
-def _unbiased(
-    model: Any, old: frames.Matrix, rng: np.random.Generator
-) -> tuple[Any, Any, Any, Any]:
+def _unbiased(model: Any, old: frames.Matrix, rng: np.random.Generator) -> tuple[Any, ...]:
     """Return a fit to half of the old rows, that half, and the matching order and signs (K,)."""
     from sklearn.base import clone
 
@@ -206,7 +204,7 @@ def odd_in_features(
     away = (away - start) / np.maximum(excess, start / 10)  # for ties
     far = away.max(axis=1)
     alone = far / max(_tail_limit(far, most), np.log(n * d))  # beyond: 0.1 of n d exponentials
-    worst = np.where(alone > joint, away.argmax(axis=1), np.abs(unexpected).argmax(axis=1))
+    worst = np.where(2 * alone > joint, away.argmax(axis=1), np.abs(unexpected).argmax(axis=1))
     both = np.maximum(alone, joint)
     return np.argsort(-both, kind="stable")[: (both > 1).sum()], varied[worst], both
 

@@ -84,15 +84,13 @@ def _fill_levels(
     return placed
 
 
-def _level(
-    x: np.ndarray, y: np.ndarray, fit: int, placed: list[int], waits: list[int]
-) -> list[int]:
+def _level(x: np.ndarray, y: np.ndarray, fit: int, placed: list[int], wait: list[int]) -> list[int]:
     side = fit + 3  # the border keeps neighbouring cells in the same row
     cells = (y.astype(np.int64) * side + x.astype(np.int64)).tolist()
     around = [row * side + column for row in (-1, 0, 1) for column in (-1, 0, 1)]
     u, v = x.tolist(), y.tolist()
     now, held = list(placed), {cells[j]: j for j in placed}
-    for j in waits:
+    for j in wait:
         if j >= TRIED * fit * fit:
             break
         cell, a, b = cells[j], u[j], v[j]

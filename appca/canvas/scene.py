@@ -75,16 +75,14 @@ def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None
     return ComponentSheet(header, png(on_sheet(cells, cell, columns), compress_level=FAST))
 
 
-def heaviest(
-    components: np.ndarray, names: tuple[str, ...] | None
-) -> list[list[tuple[str, float]]]:
+def heaviest(W: np.ndarray, names: tuple[str, ...] | None) -> list[list[tuple[str, float]]]:
     """Return the features with the largest weights, from -1 to 1, of each component (K, D)."""
     return [
         [
             (loading.name, round(math.copysign(loading.share, loading.value), 3))
             for loading in ranked_loadings(weights, names)
         ]
-        for weights in components
+        for weights in W
     ]
 
 

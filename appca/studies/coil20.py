@@ -167,9 +167,7 @@ def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
 def umap_claims(rows: list[Row]) -> list[Claim]:
     """Judge by each object's nearest other object, in aPPCA, on the map, and in the pixels."""
     n, differs = len(rows), sum(row["appca"] != row["umap"] for row in rows)
-    appca, umap, pca = (
-        sum(r[key] == r["pixels"] for r in rows) for key in ("appca", "umap", "pca")
-    )
+    appca, umap, pca = (sum(r[k] == r["pixels"] for r in rows) for k in ("appca", "umap", "pca"))
     return [
         checked(
             "The colours show similarities that UMAP misses",

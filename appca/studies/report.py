@@ -61,9 +61,7 @@ def paper(
     Raises InputError for an unknown name or option, before anything is computed.
     """
     named = [study_of(name) for name in names or STUDIES]
-    planned = [
-        (study, study.options(size, **changes)) for study in STUDIES.values() if study in named
-    ]
+    planned = [(each, each.options(size, **changes)) for each in STUDIES.values() if each in named]
     if out is not None and out.exists() and not out.is_dir():
         msg = f"The place of the output must be a folder; “{out}” is a file."
         raise InputError(msg)

@@ -179,7 +179,8 @@ def _draw(
     title = "Use row scales, then compare again" if scaled else title
     text = f"{SCALED} K = {k} and L = {active}. {text}" if scaled else text
     if k > active and more <= CLEAR * error:
-        how = "does better" if more < -CLEAR * error else "may do as well"
+        how = "may do as well" + " or better" * (more < 0)
+        how = "does better" if more < -CLEAR * error else how
         text += f" But PCA with {active} {how} on unseen rows."
     if others:
         title = f"So far K = {k} and L = {active}, of {len(config.cells) - others} choices compared"

@@ -414,9 +414,6 @@ def _names(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> None:
 
 
 MOST_SHARING_ROWS = 20_000
-NEAR = 2 / 3  # minimum L / K at which any two rows share most components
-ALIKE = 0.1  # relative difference below which sharing counts as equal
-LEAST_USED = 0.25  # minimum share of rows, in both classes, that use a shared component
 
 
 def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
@@ -438,7 +435,6 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         chart(plots.popularity_bars(used, named), "sharing_bars")
         return
     between = components.sharing(active, classes.codes, len(classes.names))
-    st.markdown(sharing_sentence(shown, between, classes))
     chart(popularity_map(between.uses, classes.names, named), "sharing_map")
     st.caption("Colour: the share of each class that uses the component.")
 
@@ -474,33 +470,6 @@ def _variance(dataset: Dataset, shown: Shown, classes: Classes | None, sets: Set
         f"{counted(len(rows), 'row')}. Each line adds up to 100%. A share is below 0 where a "
         "component moves rows away from the data."
     )
-
-
-def sharing_sentence(shown: Shown, between: components.Sharing, classes: Classes) -> str:
-    """Return as Markdown which classes share most components, or why this is uninformative."""
-    K, L = len(shown.fitted.components), shown.config.n_active
-    if L is not None and L >= K:
-        text = "Every row uses all components, so all classes share all of them."
-        return f"{text} Choose a smaller L."
-    if L is not None and L >= NEAR * K:
-        least = counted(max(0, 2 * L - K), "component")
-        return f"Any two rows share at least {least}, whatever the data. A smaller L tells more."
-    largest = float(np.nanmax(between.shared, initial=0.0))
-    if largest - float(np.nanmin(between.shared, initial=largest)) < ALIKE * largest:
-        return "All classes share about equally many components, which reveal little of a class."
-    pairs = components.closest_pairs(between.shared)
-    if not pairs:
-        return "There is one class with rows, so nothing to compare."
-    first, second, shared = pairs[0]
-    name, other = (markdown(shortened(classes.names[c])) for c in (first, second))
-    both, named = np.minimum(between.uses[first], between.uses[second]), _named(shown)
-    common = [k for k in np.argsort(-both, kind="stable")[:2] if both[k] >= LEAST_USED]
-    of = " and ".join(markdown(shortened(named[k])) for k in common)
-    more = shared / between.overall - 1 if between.overall else 0.0
-    than = f", {percent(more)} more than two rows do on average" if more >= 0.005 else ""
-    share = "share most:" if pairs[1:] else "share"
-    text = f"**{name} and {other} {share} {shared:.2f} components per row{than}.**"
-    return text + (f" Both use {of}." if of else "")
 
 
 MOST_COLUMNS, MOST_DOTS = 16, 2500

@@ -246,12 +246,14 @@ def body(dataset: Dataset, shown: Shown) -> None:
     halves = halves_of(shown.config)
     level, checks = verdict(dataset, shown)
     first = next(check.why for check in checks if check.level == level)
-    answer(ANSWERS[level], "" if level == "good" else first, level)
+    sure = " ".join(check.why for check in checks if check.label.endswith("half certain"))
+    answer(ANSWERS[level], sure if level == "good" else first, level)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         chips = "".join(chip(check.level, check.label) for check in checks)
         st.html(tag("div", chips, "ca-chips-row"))
         with st.popover("Why?"):
-            st.markdown("\n".join(f"- {markdown(check.why)}" for check in checks))
+            lines = (f"- **{markdown(check.label)}**: {markdown(check.why)}" for check in checks)
+            st.markdown("\n".join(lines))
     if halves and not kit.follow(halves.id, "stability_cancel") and halves.outcome(home()) is None:
         choose.start_button(dataset, halves, "stability", "Fit halves of the rows")
     with st.container(key="beside"):

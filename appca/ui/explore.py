@@ -251,7 +251,12 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
     came, held = fits.came(shown), rows.held(dataset)
     named = [(kept.name, int(kept.mask.sum())) for kept in state.named(dataset)]
     near = [] if held is None else rows.near_rows(dataset, shown, held).tolist()
-    options = {"beside": beside, "held": -1 if held is None else held, "near": near}
+    options = {
+        "coarse": coarse is not None,
+        "beside": beside,
+        "held": -1 if held is None else held,
+        "near": near,
+    }
     with st.container(key="explore_canvas"):
         canvas.draw(
             *(dataset, scene, layout, colouring),

@@ -3,7 +3,9 @@
 import contextlib
 import json
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,6 +149,7 @@ def _watch(job: str, why: Watched | None) -> None:
 LIVE_SECONDS, INSTANT_SECONDS = 1.0, 0.25  # a shorter fit runs in the page; during a drag
 MOST_RECENT, NEAR = 12, 12  # unstored fits; difference in K of a fit shown during a drag
 REFINED_SECONDS = 180.0  # a preview of a longer fit is not refined automatically
+BLINK = 0.01  # seconds
 PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5  # delay of a fit, so that the browser can draw its preview
 
 
@@ -289,7 +292,7 @@ def _live() -> Shown | None:
     result = recent().get(now.id)
     if result is None and (seconds(now) > LIVE_SECONDS or now.id in declined()):
         return None
-    result = result or _fitted_here(now)
+    result = result or _fit_begun(now) or _fitted_here(now)
     if result is None:
         return None
     try:
@@ -300,6 +303,29 @@ def _live() -> Shown | None:
     _keep(now.id, result)  # until it can be stored
     held = _held(now)
     return held and held._replace(is_refused=True)
+
+
+_threads = ThreadPoolExecutor(1, "appca-fit")
+_begun: dict[str, "Future[FitResult]"] = {}  # the fit that goes on while its preview is drawn
+
+
+def _begin(wanted: RunConfig) -> None:
+    def go_on(_: object) -> None:
+        if _begun and wanted.id not in _begun:
+            raise StopIteration  # another K is wanted by now
+
+    _begun.clear()
+    before = services.prepared(wanted.dataset, wanted.preprocessing)
+    begin = partial(fit_run, callback=go_on, preprocessing=before)
+    _begun[wanted.id] = _threads.submit(begin, services.dataset(wanted.dataset), wanted)
+
+
+def _fit_begun(wanted: RunConfig) -> FitResult | None:
+    begun = _begun.get(wanted.id)
+    while begun is not None and _is_wanted() and not begun.done():
+        wait([begun], BLINK)
+    is_whole = begun is not None and _begun.pop(wanted.id, None) is begun
+    return begun.result() if begun is not None and is_whole else None
 
 
 def _fitted_here(wanted: RunConfig) -> FitResult | None:
@@ -335,7 +361,10 @@ def coarse() -> Shown | None:
     is_new = services.runs().get(now.id) is None and now.id not in recent()
     is_long = INSTANT_SECONDS < seconds() <= LIVE_SECONDS and on_ground(current_dataset(), now)
     is_due = is_new and is_long and is_quick(now) and last not in {None, now.id}
-    return _preview(now, watch=_is_wanted) if is_due else None
+    shown = _preview(now, watch=_is_wanted) if is_due else None
+    if is_due and not now.is_sampled:
+        _begin(now)
+    return shown
 
 
 def _held(wanted: RunConfig) -> Shown | None:

@@ -9,7 +9,7 @@ from appca.analysis import groups as analysis
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, types_of
-from appca.analysis.rows import Mixture, SimilarRows, joined_pairs, mixtures, similar
+from appca.analysis.rows import Mixture, SimilarRows, mixtures, similar
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
 from appca.plots import groups as differences
@@ -22,7 +22,7 @@ from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
 from appca.words import capital, counted, listed, number, percent, shortened
 
-PANELS, REST, LEAST_JOINED = 20, "rest", 0.1  # share of groups that join two classes, to be told
+PANELS, REST = 20, "rest"
 KINDS = {"feature": "column", "score": "score", "use": "use of a component"}
 KINDS |= {"subspace": "subspace", "class": "label", "measure": "fit"}
 
@@ -141,7 +141,7 @@ def _comparison_table(comparison: GroupComparison) -> None:
     st.dataframe(pd.DataFrame(lines, columns=names), key="group_table", **look)
 
 
-PAGE, MOST_READ = 6, 12
+PAGE = 6
 LEAST_MEMBERS = 3  # two rows may be similar by chance
 IMAGES, LINES, FEATURES = 12, 4, 5
 CHIPS, LETTERS = 6, 32
@@ -174,11 +174,14 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
     if not members:
         st.info("No three rows are close together. Ask for larger groups, or for fewer components.")
         return
-    st.markdown(_similar_sentence(groups))
-    n = min(len(members), MOST_READ)
-    first = first_of_page(n, PAGE, f"similar-page-{shown.key}-{size}")
-    chosen, cards, panel = state.get(dataset), "", groups.groups[first]
-    for place in range(first, min(first + PAGE, n)):
+    first = f" The {'tightest' if classes is None else 'most mixed'} come first."
+    several = " A row can be in several." * by_pair
+    said = f"**{counted(len(members), 'group')} of similar rows.**{first}{several} Click one to "
+    st.markdown(f"{said}select it, and see above how its rows differ.")
+    n = len(members)
+    start = first_of_page(n, PAGE, f"similar-page-{shown.key}-{size}")
+    chosen, cards, panel = state.get(dataset), "", groups.groups[start]
+    for place in range(start, min(start + PAGE, n)):
         group = groups.groups[place]
         is_chosen = int(chosen.sum()) == len(group.rows) and bool(chosen[group.rows].all())
         cards += _card(dataset, shown, groups, place, is_chosen)
@@ -197,20 +200,6 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
         scene, view = canvas.scene_of(dataset, shown, colouring), ("subspaces", "pairs")[by_pair]
         look: Any = {"height": PANEL_HEIGHT, "options": {"panels": [title(panel.components)]}}
         canvas.draw(dataset, scene, view, colouring, key="similar_panel", **look)
-
-
-def _similar_sentence(groups: FoundGroups) -> str:
-    total, classes = counted(len(groups.groups), "group"), groups.classes
-    joined, order = joined_pairs(groups.mixtures), "tightest" if classes is None else "most mixed"
-    some = f" The {MOST_READ} {order} are shown." * (len(groups.groups) > MOST_READ)
-    if classes is None or not joined or joined[0][1] < LEAST_JOINED * len(groups.groups):
-        return f"**{total} of similar rows.**{some} Click one to select it."
-    (a, b), number = joined[0]
-    name, other = (markdown(shortened(classes.names[c])) for c in (a, b))
-    often = " most often" * (len(classes.names) > 2)
-    said = f"**{name} and {other} share a group{often}: {number} of {total}.**{some}"
-    said += " A row can be in several." * groups.by_pair
-    return f"{said} Click a group to select it, and see above how its rows differ."
 
 
 @by_key(16)
@@ -306,7 +295,7 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
     if labels := kit.every(dataset):
         label, names, codes = labels[0]
         among = analysis.strays(codes, _nearest(dataset, shown)).items()
-        near = {row: f"{ids[row]} (near {names[code]})" for row, code in among}
+        near = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
         told[f"Among rows of another {label}"] = near
     return {what: of for what, of in told.items() if of}
 

@@ -347,7 +347,7 @@ def nearest_classes(dataset: Dataset, near: np.ndarray) -> dict[str, np.ndarray]
     for label, names, codes in every(dataset)[:MOST_LABELS] if len(near) else ():
         votes = groups.votes(codes, near)
         of = zip(votes.argmax(axis=1), votes.max(axis=1), strict=True)
-        texts = [f"{names[c]} ({n} of {groups.NEAREST})" for c, n in of]
+        texts = [f"{names[c]} ({n} of {groups.NEAREST})" if n else "none" for c, n in of]
         said[f"nearest {label}"] = np.array(texts)
     return said
 

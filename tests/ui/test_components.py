@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from appca.analysis.association import SORTED, ordered
-from appca.analysis.components import sharing
 from appca.data.dataset import Dataset
 from appca.data.readers import process
 from appca.data.sources import load
@@ -17,7 +16,6 @@ from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.ui import components, services, state
 from appca.ui.fits import Shown
-from appca.ui.kit import Classes
 from tests.fitted_runs import fitted_run, info_of
 from tests.ui.conftest import address, charts, click, go, healthy, html, stored_run, told
 
@@ -33,7 +31,7 @@ def test_components_are_cards_with_names_and_meaning_and_a_row_can_be_steered(st
     assert "my &lt;b&gt;loop&lt;/b&gt;" in page
     assert "<b>loop</b>" not in page
     app = healthy(go(app, "components/meaning"))
-    assert "share most" in told(app)
+    assert "the share of each class" in told(app)
     assert "“digit” goes most with" in told(app)
     assert len(charts(app)) == 2
     names_to_take = re.findall(r'data-act="name" data-value="(\d)" title="([^"]*)"', html(app))
@@ -50,7 +48,7 @@ def test_a_table_has_its_columns_and_a_label_of_numbers_is_no_class(start):
     assert (html(app).count("ca-loading") > 8, html(app).count("<details>")) == (True, 4)
     app = go(app, "explore/point")
     assert "Drag the point" in told(healthy(app.toggle(key="steer_row").set_value(True).run()))
-    assert "share most" in told(healthy(go(app, "components/meaning")))
+    assert "the share of each class" in told(healthy(go(app, "components/meaning")))
     signal = Dataset("w", wine.X, wine.ids, {"signal": np.arange(178) * 1.5})
     app = healthy(start("components/gallery", data=signal))
     assert html(app).count('data-act="select"') == 8
@@ -70,27 +68,6 @@ def test_what_the_browser_sends_is_checked(monkeypatch):
     for wrong in ("9 low", "-1 high", "x"):
         with pytest.raises(ValueError):  # noqa: PT011 (which of two depends on the text)
             components._select(wine, shown, wrong)
-
-
-CODES = np.arange(40) % 2
-PLANTED = np.zeros((40, 8), bool)
-PLANTED[:, 3] = PLANTED[np.arange(40), np.where(CODES, 1, 6)] = True
-ALIKE = np.repeat(np.random.default_rng(1).random((20, 8)).argsort(axis=1) < 3, 2, axis=0)
-
-
-def test_sharing_is_told_with_its_components_or_why_not():
-    for active, n_active, said in (
-        (PLANTED, 2, "a and b share 1.00 components per row"),
-        (PLANTED, 2, "Both use component 4"),
-        (PLANTED[:, 1:4], 2, "A smaller L tells more"),
-        (PLANTED[:, :2], 2, "Choose a smaller L"),
-        (ALIKE, 3, "reveal little of a class"),
-    ):
-        parameters = {"n_components": active.shape[1], "n_active": n_active}
-        config = RunConfig("0" * 64, {}, "aPPCA", parameters)
-        shown = Shown(config, fitted_run(active), info_of(), None)
-        classes = Classes("kind", ("a", "b"), CODES)
-        assert said in components.sharing_sentence(shown, sharing(active, CODES, 2), classes)
 
 
 def test_technical_columns_are_marked_and_the_region_of_a_voxel_is_a_class():
@@ -186,9 +163,8 @@ def test_differences_open_with_a_panel_a_class_or_the_selection(start):
 def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     app = start("groups/differences")
     app = healthy(app.toggle(key="similar_rows").set_value(True).run())
-    assert "share a group most often" in told(app)
+    assert "groups of similar rows.** The most mixed come first." in told(app)
     assert html(app).count('data-act="group"') == 6
-    assert "The 12 most mixed are shown." in told(app)
     app = healthy(go(app, "groups/unusual"))
     table = app.dataframe[0].value
     assert table[["T² / limit", "Q / limit"]].max(axis=1).is_monotonic_decreasing, "the worst first"

@@ -13,6 +13,7 @@ import { THEMES } from './theme.js';
 
 let mounted = 0; // number of canvases so far, so that elements have unique names
 const TIGHT = 600; // maximum width in px of the layout for phones
+export const BUDGET = 30000; // of points at first; slow machines adapt to fewer
 const REST = 140; // ms without movement until the picture settles
 const SHOWN = 40; // ms until a change of a still picture is on the screen
 const WAIT = 25; // ms for which the browser may keep the page waiting for a frame
@@ -64,7 +65,7 @@ export class Stage {
     /** @type {(() => boolean) | null} draw the next part of the layer; true when it is complete */
     this.building = null;
     this.timer = 0;
-    this.budget = 30000; // points drawn while moving, adapted
+    this.budget = BUDGET; // points drawn while moving, adapted
     this.stats = { renders: 0, images: 0, ms: 0, last: 0, whole: true };
     /** @type {((stage: Stage) => void)[]} drawn over the points in every frame */
     this.overlays = [];

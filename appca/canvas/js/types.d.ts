@@ -77,6 +77,7 @@ interface Options {
   compact?: boolean; scrolls?: boolean; // no title, legend and tools; the wheel scrolls the page until a click
   sought?: string[]; // gathered subspaces to open as panels, such as "0,3,4"
   came?: string[]; // origin of each component: "was 5", "new" or ""
+  coarse?: boolean; // the fit follows soon
   held?: number; // the focused row, whose details are on the page; -1: none
   near?: number[]; // the rows nearest to the focused row
   selections?: [string, number][]; // the host's named selections: name and number of rows

@@ -66,9 +66,7 @@ _REMEDIES = {
 _PACKED = (".rar", ".7z", ".tar", ".tgz", ".zst", ".bz2", ".xz")
 _REMEDIES |= dict.fromkeys(_PACKED, "unpack it, and open its contents")
 _STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat", b"\x89HDF": "hdf5"}
-_STARTS |= {
-    bytes([0, 0, kind, n]): "idx" for kind in b"\x08\x09\x0b\x0c\x0d\x0e" for n in range(1, 5)
-}
+_STARTS |= {bytes([0, 0, k, n]): "idx" for k in b"\x08\x09\x0b\x0c\x0d\x0e" for n in range(1, 5)}
 _ROW = re.compile(rb"\d[\s,;|]+[-+.]?\d")
 
 

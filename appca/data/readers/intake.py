@@ -152,9 +152,7 @@ def _numbers_of(
     """Return the column as numbers, exact beyond 2^53, or the reason why it is text."""
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     gaps = np.array([text.lower() in GAPS for text in texts])
-    matches = [
-        None if gap else number_in(text, mark) for text, gap in zip(texts, gaps, strict=True)
-    ]
+    matches = [None if gap else number_in(x, mark) for x, gap in zip(texts, gaps, strict=True)]
     hit = np.array([match is not None for match in matches])
     n_numbers = counts[hit].sum()
     if n_numbers < (_MANY_NUMBERS if is_chosen else _MOSTLY) * counts[~gaps].sum():
@@ -411,6 +409,7 @@ _ID_NAME = re.compile(
     r"|(sample|specimen|subject|patient|participant|respondent)([ _-]?(number|no|nr)[.]?)?",
     re.IGNORECASE,
 )
+_TIME = re.compile(r"(?i)(^|[^a-z])(year|season|month|week|day|wave|round)s?([^a-z]|$)")
 _INDEX = re.compile(r"(?i)(index|key)$")  # an id only if it counts or differs in all rows
 _PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
 _DATE = re.compile(
@@ -778,16 +777,22 @@ def _ids_and_labels(
         )
         texts = values.astype("object").where(values.notna(), "").astype(str)
         columns[name] = texts.to_numpy(dtype=str)
-    if id_of is None:
+    named = [name for name, x in columns.items() if x.dtype.kind == "U"]
+    named.sort(key=lambda name: (not _ID_NAME.fullmatch(name.strip()), -len({*columns[name]})))
+    if id_of is None and not named:
         return None, columns
-    ids = columns.pop(id_of).astype(str)
-    n_repeated = len(ids) - frame[id_of].nunique(dropna=False)
-    if 0 < n_repeated < len(ids) / 2:
-        pairs = (np.char.add(np.char.add(ids, ", "), x.astype(str)) for x in columns.values())
-        by_two = next((each for each in pairs if len(np.unique(each)) == len(ids)), None)
-        report["repeated_ids"] = n_repeated if by_two is None else 0
-        ids = np.array(unique(ids.tolist())) if by_two is None else by_two
-    return ids, columns
+    ids = columns[named[0]] if id_of is None else columns.pop(id_of).astype(str)
+    n_repeated = len(ids) - len({*ids})
+    is_name = id_of is not None and n_repeated < len(ids) / 2
+    times = [frame[x] for x in frame if _TIME.search(str(x)) and frame[x].dtype.kind in "iu"]
+    others = ([*columns.values()] * is_name + times) * bool(n_repeated)
+    pairs = (np.char.add(np.char.add(ids, ", "), np.array(x).astype(str)) for x in others)
+    by_two = next((each for each in pairs if len(np.unique(each)) == len(ids)), None)
+    if by_two is not None:
+        return by_two, columns
+    if is_name and n_repeated:
+        report["repeated_ids"], ids = n_repeated, np.array(unique(ids.tolist()))
+    return None if id_of is None else ids, columns
 
 
 def _head(frame: "pd.DataFrame") -> dict[str, list[str | None]]:

@@ -528,7 +528,7 @@ def _table(
     none, lines = intake.as_list(options.na_values), report["lines"]
     is_text = np.array([kind.kind not in "iuf" for kind in frame.dtypes])
     keeps_all = getattr(options, "lines", "auto") == "all"
-    left_out = {} if keeps_all else _rows_without_data(frame, is_text, header)
+    left_out = {} if keeps_all else _rows_without(frame, is_text, header)
     lines.update(left_out.values())
     if left_out:
         frame = frame.drop(index=[*left_out]).reset_index(drop=True)
@@ -573,9 +573,7 @@ def _without_others(
     return frame[:end] if others else frame, [j for part in others for j in part]
 
 
-def _rows_without_data(
-    frame: "pd.DataFrame", is_text: np.ndarray, header: list[str]
-) -> dict[int, str]:
+def _rows_without(frame: "pd.DataFrame", is_text: np.ndarray, header: list[str]) -> dict[int, str]:
     """Return the kinds of rows without data: empty, rules, repeated headers, final totals."""
     rows = np.arange(len(frame))
     for j in np.flatnonzero(~is_text).tolist():

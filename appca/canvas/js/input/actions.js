@@ -6,6 +6,7 @@ import { ease, Morph, placesOf, sine, Tour } from '../motion.js';
 import { setAxes } from '../scene/layouts.js';
 import { grouped, rowNumber } from '../scene/names.js';
 import { panelAt, pick, zoomView } from './gestures.js';
+import { BUDGET } from '../stage.js';
 
 /** @typedef {{x: number, y: number, w: number, h: number, mask: Uint8Array}} Mask */
 
@@ -229,22 +230,22 @@ export class Actions {
     this.say(`${made.layout.title}: ${made.layout.panels.length} panels`);
   }
 
-  /** Replace a view by another; its points move there, unless motion is reduced. @param {View} view @param {View} made */
+  /** Replace a view by another; its points move there, unless motion is reduced or the fit of a coarse picture would wait for it. @param {View} view @param {View} made */
   replace(view, made) {
     const { stage } = this;
-    const old = stage.tweens.reduced.matches ? null : placesOf(stage, view);
+    const jumps = stage.tweens.reduced.matches || (stage.budget < BUDGET && stage.options.coarse);
+    const old = jumps ? null : placesOf(stage, view);
     stage.tweens.running.delete('morph');
     stage.views[stage.views.indexOf(view)] = made;
     share(stage);
     stage.gpu.prune(new Set(stage.views.flatMap(({ parts }) => parts.map(({ layout }) => layout))));
     stage.morph?.made.free();
-    const morph = old && new Morph(stage, made, old);
-    stage.morph = morph;
-    const step = (/** @type {number} */ t) => morph && (morph.t = ease(t));
-    stage.tweens.start('morph', MORPH, step, () => {
+    const morph = (stage.morph = old && new Morph(stage, made, old));
+    const end = () => {
       stage.morph = null;
       morph?.made.free();
-    });
+    };
+    if (morph) stage.tweens.start('morph', MORPH, (t) => (morph.t = ease(t)), end);
     this.after();
   }
 
