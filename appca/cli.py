@@ -35,9 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(options)
 
 
-def _say_warning(
-    message: Warning | str, category: type[Warning], *_: object, **_more: object
-) -> None:
+def _say_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     """Print a fit's warnings, except how it ended, which `fit` prints itself."""
     if category.__name__ != "ConvergenceWarning":
         clear()

@@ -97,9 +97,7 @@ def table_of(dataset: Dataset) -> "pd.DataFrame":
     import pandas as pd
 
     names = dataset.feature_names or [f"x{d + 1}" for d in range(dataset.n_features)]
-    labels = {
-        f"label_{key}" if key in names else key: dataset.labels[key] for key in dataset.labels
-    }
+    labels = {f"label_{key}" if key in names else key: x for key, x in dataset.labels.items()}
     name = "row" if "id" in {*names, *labels} else "id"
     front = pd.DataFrame({name: dataset.ids.astype(object)} | labels)
     return pd.concat([front, pd.DataFrame(dataset.with_gaps(), columns=list(names))], axis=1)

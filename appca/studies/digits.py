@@ -139,9 +139,7 @@ def fitted_digits(options: Options, report: Report) -> tuple[Digits, PanelFit]:
         report("opening MNIST", 0.0)
         dataset = load("mnist", n=n_rows)
         X = Preprocessing(divide=255.0).fit(dataset.X).transform(dataset.X)
-        networks = train(
-            X, dimensions, epochs, seed, lambda stage, share: report(stage, 0.85 * share)
-        )
+        networks = train(X, dimensions, epochs, seed, lambda stage, x: report(stage, 0.85 * x))
         names, codes = categories(next(iter(dataset.labels.values())))
         images, Y = dataset.images(np.arange(dataset.n_rows)), encode(networks, X)
         _LAST.clear()

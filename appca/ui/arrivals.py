@@ -617,6 +617,8 @@ def assumed() -> None:
                     state.notify("error", reading.sentence)
                 else:
                     use(opened, others, reading.dataset)
+        if not waiting:
+            settings.propose(data, "assumed_prepare")
         st.page_link(DATA, label="Change", query_params=THIS, width="content")
         icon: Any = {"icon": ":material/close:", "type": "tertiary"}
         gone = ("draft", opened.options) if waiting else ("said", "")

@@ -25,6 +25,14 @@ VALUES = {"none": "As they are", **{name: capital(x.title) for name, x in PREPAR
 PLACES = 10
 
 
+def propose(dataset: Dataset, key: str) -> None:
+    """Draw a button for the preparation that suits the data, if it is not in use."""
+    name, why = services.kept(f"proposed-{dataset.digest}", lambda: proposed(dataset))
+    if name and state.config().preprocessing.get("prepare", "none") == "none":
+        label = f"{why.rstrip('.')}: use {PREPARATIONS[name].title}"
+        kit.press(label, key, state.set_preprocessing, suggest(dataset, name))
+
+
 def preprocessing(dataset: Dataset) -> None:
     """Draw the settings of the preprocessing."""
     options = Preprocessing.from_dict(state.config().preprocessing)
@@ -54,11 +62,7 @@ def preprocessing(dataset: Dataset) -> None:
     if dataset.image_shape is None and not dataset.is_recording:
         values = "Counts, spectra and long tails fit better after their standard transformation."
         st.selectbox("Values", VALUES, **look("prepare", values, format_func=VALUES.__getitem__))
-        name, why = services.kept(f"proposed-{dataset.digest}", lambda: proposed(dataset))
-        if name and options.prepare == "none":
-            st.caption(why)
-            label = f"Use {PREPARATIONS[name].title}"
-            kit.press(label, "pre-proposed", state.set_preprocessing, suggest(dataset, name))
+        propose(dataset, "pre-proposed")
     left, right = st.columns(2)
     divide = "255 scales grey values to 0 … 1; 1 leaves the values unchanged."
     limits = kit.around((1e-9, 1e12), options.divide)

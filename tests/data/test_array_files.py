@@ -29,7 +29,8 @@ from PIL import Image
 from scipy import sparse
 
 from appca.data.files import ONE_IS_ENOUGH, ReadLimits, checksum, facts, in_one_line, plain_file
-from appca.data.readers import BY_LIBRARIES, SUFFIXES, kind_of, process, read, read_many
+from appca.data.readers import BY_LIBRARIES, kind_of, process, read, read_many
+from appca.data.readers import KINDS as ALL_KINDS
 from appca.data.readers.process import read_apart, warm
 from appca.words import InputError
 from tests.data.file_makers import (
@@ -633,7 +634,8 @@ def test_a_broken_byte_anywhere_is_read_or_refused_in_a_sentence(name):
 
 
 def test_kinds_are_known_by_name_and_by_content():
-    assert {kind_of(f"a{end}") for end in SUFFIXES} >= {"npy", "arff", "h5ad", "zarr", "mtx", "idx"}
+    every = {end for kind in ALL_KINDS.values() for end in kind.endings}
+    assert {kind_of(f"a{end}") for end in every} >= {"npy", "arff", "h5ad", "zarr", "mtx", "idx"}
     assert kind_of("data", io.BytesIO(hdf5({"X": X}))) == "hdf5"
     assert kind_of("notes.gz", io.BytesIO(gzip.compress(b"notes"))) is None
 

@@ -53,7 +53,6 @@ KINDS = {
     "images": Kind((".zip", *uploads.ENDINGS), f"{_HERE}images", title="images"),
     "nifti": Kind(_gz(".nii"), "appca.data.brain", title="NIfTI"),
 }
-SUFFIXES = tuple(ending for kind in KINDS.values() for ending in kind.endings)
 # read by C libraries that a damaged file can crash: see `process`
 BY_LIBRARIES = {"sheet", "mat", "hdf5", "h5ad", "mtx", "zarr"}
 _REMEDIES = {

@@ -789,7 +789,8 @@ def _ids_and_labels(
     pairs = (np.char.add(np.char.add(ids, ", "), np.array(x).astype(str)) for x in others)
     by_two = next((each for each in pairs if len(np.unique(each)) == len(ids)), None)
     if by_two is not None:
-        return by_two, columns
+        alone = np.isin(ids, [name for name, n in Counter(ids.tolist()).items() if n == 1])
+        return np.where(alone & is_name, ids, by_two), columns
     if is_name and n_repeated:
         report["repeated_ids"], ids = n_repeated, np.array(unique(ids.tolist()))
     return None if id_of is None else ids, columns
