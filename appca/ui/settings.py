@@ -29,7 +29,7 @@ def propose(dataset: Dataset, key: str) -> None:
     """Draw a button for the preparation that suits the data, if it is not in use."""
     name, why = services.kept(f"proposed-{dataset.digest}", lambda: proposed(dataset))
     if name and state.config().preprocessing.get("prepare", "none") == "none":
-        label = f"{why.rstrip('.')}: use {PREPARATIONS[name].title}"
+        label = f"Use {PREPARATIONS[name].title}: {why[0].lower()}{why[1:].rstrip('.')}"
         kit.press(label, key, state.set_preprocessing, suggest(dataset, name))
 
 
