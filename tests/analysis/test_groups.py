@@ -62,6 +62,10 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     assert groups.strays(rng.integers(2, size=120), near) == {}
     codes[60:90:2] = 2  # no class has nine of the ten nearest rows of row 99
     assert groups.strays(codes, near)[99] in {1, 2}
+    codes = np.where(np.arange(120) < 60, 0, 1 + np.arange(120) % 4)
+    codes[99] = 0
+    most = np.bincount(codes[near[99]])
+    assert groups.strays(codes, near)[99] == (most.argmax() if most.max() >= 5 else -1)
 
 
 PLANTED = ("f5", "use of component 2", "score on component 3", "kind = c", "weight", "residual")
@@ -101,6 +105,18 @@ def test_the_sentence_names_what_the_chart_shows():
     text = sentence(GroupComparison(9, [*columns[:9], last], None, ["t a"]))
     assert text.startswith("These rows, all 9 of t a, differ from the rest most in f0")
     assert "residual" in sentence(GroupComparison(9, [last], None, []))
+
+
+def test_neighbouring_features_are_one_stretch():
+    numbers = {"group": 2.0, "rest": 1.0, "d": 1.0, "p": 0.0, "corrected": 0.0}
+    effects = [0.1, 0.5, 0.9, 0.6, -0.7, -0.5, 0.0, 0.8]
+    every = [
+        GroupDifference("feature", f"f{j}", effect=x, **numbers) for j, x in enumerate(effects)
+    ]
+    every.sort(key=lambda each: -abs(each.effect))
+    told = GroupComparison(9, every, None, [], [f"f{j}" for j in range(8)]).strongest()
+    names = ["f1 to f3, most at f2", "f7", "f4 to f5, most at f4"]
+    assert ([each.name for each in told], told[0].effect) == (names, 0.9)
 
 
 def test_all_tests_are_corrected_together_and_chance_is_found_as_rarely_as_it_should_be(seed):

@@ -21,7 +21,7 @@ from appca.data.readers import read
 from appca.data.sources import load
 from appca.ordered import lines_of_rows
 from appca.plots.components import SPARK, picture_shape, row_lines
-from appca.preparation import BY_ROW, PREPARATIONS, gaps_of_label, proposed, told
+from appca.preparation import BY_ROW, PREPARATIONS, gaps_of_label, proposed, redundant, told
 from appca.words import InputError
 
 TABLE = {"divide": 2.0, "centre": True, "scale": "feature"}
@@ -269,6 +269,15 @@ def test_gaps_that_follow_a_label_and_values_out_of_range_are_told(name, odd, ce
     where = "empty wherever school = A or B"
     assert gaps_of_label(data) == dict.fromkeys("ab", where)
     assert told(data) == f" 2 columns are {where}: ignore columns or leave out rows.{said}"
+
+
+def test_ranks_that_go_with_other_features_are_no_running_numbers(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(90, 4))
+    X[:, 0] += X[:, 1]
+    table = np.column_stack([X, X.argsort(axis=0).argsort(axis=0)[:, 0], rng.permutation(90)])
+    data = Dataset("table", table, np.arange(90), feature_names=(*"abcd", "rank", "code"))
+    assert redundant(data) == {"code": "a running number"}
 
 
 def test_a_zero_share_counts_as_half_of_the_least_of_its_feature():
