@@ -307,8 +307,8 @@ def principal_map(Y: Any, names: tuple[str, ...] | None = None) -> Map:
     listed = [[f"PC {k + 1} ({percent(share, 1)})"] for k, share in enumerate(shares[:2])]
     heavy = heaviest(W, names) if names is not None and len(names) == W.shape[1] else ()
     for axis, weights in zip(listed, heavy, strict=False):
-        strongest = ", ".join("−" * (weight < 0) + name for name, weight in weights[:3])
-        axis.insert(0, f"{axis[0]}: {strongest}")
+        strongest = ["−" * (weight < 0) + name for name, weight in weights]
+        axis[:0] = [f"{axis[0]}: {', '.join(strongest[:n])}" for n in (3, 2, 1)]
     return Map("PCA", scores, axes=listed)
 
 

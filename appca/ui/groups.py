@@ -1,5 +1,6 @@
 """The page Groups: Differences (with groups of similar rows), and Unusual."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,11 +142,9 @@ def _comparison_table(comparison: GroupComparison) -> None:
     st.dataframe(pd.DataFrame(lines, columns=names), key="group_table", **look)
 
 
-PAGE = 6
-LEAST_MEMBERS = 3  # two rows may be similar by chance
+PAGE, LEAST_MEMBERS = 6, 3  # two rows may be similar by chance
 IMAGES, LINES, FEATURES = 12, 4, 5
-CHIPS, LETTERS = 6, 32
-SIZES = (5, 200)
+CHIPS, LETTERS, SIZES = 6, 32, (5, 200)
 MOST_SUBSPACES, PANEL_HEIGHT = 40, 620
 
 
@@ -175,11 +174,10 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
         st.info("No three rows are close together. Ask for larger groups, or for fewer components.")
         return
     first = f" The {'tightest' if classes is None else 'most mixed'} come first."
-    several = " A row can be in several." * by_pair
-    said = f"**{counted(len(members), 'group')} of similar rows.**{first}{several} Click one to "
-    st.markdown(f"{said}select it, and see above how its rows differ.")
-    n = len(members)
-    start = first_of_page(n, PAGE, f"similar-page-{shown.key}-{size}")
+    said = f"**{counted(len(members), 'group')} of similar rows.**{first}"
+    said += " A row can be in several." * by_pair
+    st.markdown(f"{said} Click one to select it, and see above how its rows differ.")
+    n, start = len(members), first_of_page(len(members), PAGE, f"similar-{shown.key}-{size}")
     chosen, cards, panel = state.get(dataset), "", groups.groups[start]
     for place in range(start, min(start + PAGE, n)):
         group = groups.groups[place]
@@ -309,7 +307,6 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
         st.markdown(f"**{markdown(answer)}**", width="content", help=HELP)
         if len(beyond):
             press("Select", "unusual_select", state.put, dataset, beyond, icon=LASSO)
-            downloads.rows_popover(dataset, shown, beyond, key="unusual")
             gone = counted(len(beyond), "unusual row")
             controls.leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
     hides = " Ranks, as in this fit, hide extreme values."
@@ -325,3 +322,7 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     columns |= rows.nearest_classes(dataset, _nearest(dataset, shown))
     row = rows.draw(dataset, shown.fitted, said, said.order, shown.key, columns)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)
+    facts = {name: values[said.order] for name, values in columns.items()}
+    of_rows = partial(rows.table_of, dataset, shown.fitted, said, said.order, facts)
+    make, file = partial(downloads.file_of, "csv", of_rows, shown), f"unusual-{shown.config.id}.csv"
+    downloads.save_button("Save all rows (CSV)", make, file, key="unusual_csv")
