@@ -19,17 +19,15 @@ def numbered(names: Sequence[str]) -> tuple[np.ndarray, str] | None:
     return (numbers, units.pop().strip()) if is_axis else None
 
 
-def lines_of_rows(
-    rows: np.ndarray, scale: tuple[float, float], shape: tuple[int, int]
-) -> np.ndarray:
+def lines_of_rows(X: np.ndarray, scale: tuple[float, float], shape: tuple[int, int]) -> np.ndarray:
     """Return rows (n, D) of ordered features as lines, (n, h, w) from 0 to 1.
 
     The lower end of the `scale` is at the bottom, the upper end at the top.
     """
     height, width = shape
-    features, (low, high) = np.arange(rows.shape[1]), scale
+    features, (low, high) = np.arange(X.shape[1]), scale
     places = np.linspace(0, features[-1], width)
-    values = np.stack([np.interp(places, features, row) for row in rows])
+    values = np.stack([np.interp(places, features, row) for row in X])
     y = np.clip((high - values) / ((high - low) or 1.0), 0.0, 1.0) * height
     before = np.concatenate([y[:, :1], y[:, :-1]], axis=1)
     lines = np.arange(height)[None, :, None]

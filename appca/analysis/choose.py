@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
@@ -22,16 +22,14 @@ from appca.words import fixed, percent, refuse_if
 MODELS = ("aPPCA", "aFA")  # models with an exact held-out likelihood
 MOST_CELLS = 600
 LEAST_NOISE = 1e-6  # of the mean feature variance; with less, components reproduce the rows
-LITTLE = 0.1  # share of a gain that one more component per row must add, to be suggested
-MUCH = 0.15  # share of a gain from one more component per row that a fit must not lack
+LITTLE, MUCH = 0.1, 0.15  # shares of a gain: of one more component to be advised; not to be lacked
 OF_PPCA = {"latent_variance": "component"}  # with L = K
 _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
-BELOW_NOISE = -100.0  # share of a whole gain that is none
-FEW_PANELS = 10  # can be read at a glance
-STEADY = 0.95  # |cos| of folds' components with those of all rows; for halves about 0.9
-NONE = [None] * 6  # a step that cannot be measured
+RECOVERED, MOST_REFUSED = 0.9, 5  # median |cos| over fits to halves; cells checked by these
+FEW_PANELS, STEADY = 10, 0.95  # read at a glance; |cos| of folds with all rows, halves: 0.9
+NONE, BELOW_NOISE = [None] * 6, -100.0  # a step not measured; share of a gain that is none
 Floats = np.ndarray
 
 
@@ -133,13 +131,10 @@ class GridConfig(_HeldOut):
             if _floored(model, train):
                 return [*NONE, round(time.perf_counter() - began, 4)]
             nats, without = model.score_samples(test), without_components(model, train, test)
-            gains = [
-                nats - of_ppca(q, fold) if pca or q == active else nats * np.nan
-                for q in (active, k)
-            ]
+            gains = [nats - of_ppca(q, fold) for q in (active, *[k] * pca)]
             cosines = match(components(k, active), model.components_).cosine
-            errors = (more.std() / np.sqrt(len(more)) for more in gains)
-            told = [x for m, error in zip(gains, errors, strict=True) for x in (m.mean(), error)]
+            told = [x for more in gains for x in (more.mean(), more.std() / np.sqrt(len(more)))]
+            told += [np.nan] * (4 - len(told))
             measured = [nats.mean(), *told, without.mean(), *cosines]
             values = [float(value) if np.isfinite(value) else None for value in measured]
             return [*values, round(time.perf_counter() - began, 4)]
@@ -238,17 +233,20 @@ def gain(grid: GridTable, cell: Cell, of_k: int = 0) -> tuple[float, float]:
     return float(more.mean()), float(np.sqrt(np.square(errors).sum()) / len(errors))
 
 
-def plainer(grid: GridTable, cell: Cell) -> tuple[Cell, str]:
+def plainer(grid: GridTable, cell: Cell, refused: Collection[Cell] = ()) -> tuple[Cell, str]:
     """Return a good cell with few panels that should pass all checks, and flaws of `cell`.
 
     A cell should pass if its components are the same in all folds, one more for each row adds
     little, and its gain over PCA is clear. It has at least half of the whole gain of `cell`. Of
     cells with 90% of the gain of the best of these, the smallest L is taken, then the best K.
+    Components of `refused` cells are known to change.
     """
     panels = np.array([[math.comb(k, L) for L in grid.actives] for k in grid.components])
-    nats, least = grid.log_likelihood.mean(axis=-1), grid.cosines
+    nats, least = grid.log_likelihood.mean(axis=-1), grid.cosines.copy()
     at = grid.components.index(cell[0]), grid.actives.index(cell[1])
     flaws = [f"{panels[at]:,} panels"] * bool(panels[at] > FEW_PANELS)
+    for k, active in refused:
+        least[grid.components.index(k), grid.actives.index(active)] = 0.0
     flaws += ["components that change with the rows"] * bool(not least[at] >= STEADY)
     said = f" K = {cell[0]} and L = {cell[1]} have {' and '.join(flaws)}"
     whole, means = nats - grid.without, grid.over_ppca.mean(axis=2)
@@ -369,3 +367,28 @@ class StabilityConfig(_HeldOut):
             return None
         values = np.array([record for _, record in sorted(records.items())], dtype=np.float64)
         return Stability(values[:, 6:], values[:, :2] * [-1, 1], values[:, 3:6])
+
+
+def checked(
+    config: GridConfig, home: Path, check: Callable[[StabilityConfig], object] = bool
+) -> tuple[Cell, Cell, str] | None:
+    """Return the advised cell, the best one and the reason; None until a cell is measured.
+
+    Cells with other components in fits to halves, if stored or made by `check`, are not advised.
+    """
+    grid, refused = table(config, config.records(home)), set[Cell]()
+    if (advised := advise(grid)) is None:
+        return None
+    while True:
+        cell, flaws = plainer(grid, advised[0], refused)
+        if cell in refused or len(refused) == MOST_REFUSED:
+            break
+        sizes = {"n_components": cell[0], "n_active": cell[1]}
+        kind = OF_PPCA if cell[0] == cell[1] and config.model == "aPPCA" else {}
+        of = config.dataset, config.preprocessing, config.model, config.parameters | sizes | kind
+        check(halves := StabilityConfig(*of))
+        outcome = halves.outcome(home)
+        if outcome is None or np.median(outcome.cosines, axis=0).min() >= RECOVERED:
+            break
+        refused.add(cell)
+    return cell, advised[0], flaws if cell != advised[0] else advised[1] + flaws

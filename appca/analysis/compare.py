@@ -249,14 +249,12 @@ def umap(split: Split, cap: Cap) -> RivalProjection:
     return RivalProjection(laid_out.coordinates, cap.passed())
 
 
-def log_density(
-    Y: np.ndarray, mean: np.ndarray, loadings: np.ndarray, noise: np.ndarray
-) -> np.ndarray:
+def log_density(Y: np.ndarray, mean: np.ndarray, B: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """Return the log density (m,), in nats, of rows Y (m, D) under N(mean, W'W + diag(noise)).
 
-    `loadings` are W (q, D), `mean` and the variances `noise` (D,). No D x D matrix is built.
+    B are the loadings W (q, D), `mean` and the variances `noise` (D,). No D x D matrix is built.
     """
-    W = loadings.astype(np.float64) / np.sqrt(noise)
+    W = B.astype(np.float64) / np.sqrt(noise)
     Z = (Y.astype(np.float64) - mean) / np.sqrt(noise)
     inner = np.linalg.cholesky(np.eye(len(W)) + W @ W.T)
     explained = np.linalg.solve(inner, W @ Z.T)

@@ -312,9 +312,3 @@ def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
     overall = float(totals.sum() / number.sum()) if number.sum() else np.nan
     with np.errstate(invalid="ignore"):
         return Sharing(totals / number, counts, overall, sums / counts[:, None])
-
-
-def closest_pairs(shared: np.ndarray) -> list[tuple[int, int, float]]:
-    """Return pairs of distinct classes, sorted by shared components (C, C), largest first."""
-    every = ((a, b, float(shared[a, b])) for a, b in combinations(range(len(shared)), 2))
-    return sorted((pair for pair in every if not np.isnan(pair[2])), key=lambda pair: -pair[2])

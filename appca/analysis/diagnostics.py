@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appca.analysis.campaign import CLEAR
-from appca.analysis.choose import BELOW_NOISE, MUCH, Stability
+from appca.analysis.choose import BELOW_NOISE, MUCH, RECOVERED, Stability
 from appca.analysis.components import DOUBTFUL, ROUGHLY, farthest, rarely_used
 from appca.analysis.fitted import FittedRun
 from appca.words import counted, fixed, percent, shortened
@@ -96,7 +96,6 @@ MOST_DOUBTFUL, MOST_REPEATED = 1 / 3, 0.01  # maximum shares of doubtful and of 
 MOST_AT_FLOOR = 0.05  # maximum share of features at their noise floor
 MOST_BEFORE_BAD = 0.5  # maximum share of one row in the squared projections
 LEAST_USERS = 20  # of a component, to judge the share of one row in it
-RECOVERED = 0.9  # minimum median |cos| of a component over fits to halves of the rows
 
 SCALARS = {
     "log_joint": "joint log-density",

@@ -255,7 +255,7 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     measures = np.stack([column_of(dataset, fitted, key).values for key in MEASURES], axis=1)
     scores = np.where(active, fitted.scores, np.nan)
     names = [name_of(fitted, k) for k in range(active.shape[1])]
-    users = max(LEAST_USERS, min(len(group), len(rest)) // 10)  # scores are compared among users
+    users = max(LEAST_USERS, min(len(group), len(rest)) // 4)  # scores are compared among users
     every = np.ones(len(sides), dtype=bool)
     parts: list[Any] = [  # kind, names, values, fewest values per side, rows
         ("measure", MEASURES, measures, LEAST, every),

@@ -170,7 +170,7 @@ def standing_out(distances: Distances) -> NewRowsVerdict:
 
 
 def odd_in_features(
-    X: np.ndarray, transform: Callable[[np.ndarray], np.ndarray]
+    X: np.ndarray, transform: Callable[[np.ndarray], np.ndarray], gaps: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows of X (N, D) far in a feature or jointly; of all, the feature and ratio to limits.
 
@@ -197,7 +197,9 @@ def odd_in_features(
         roots = np.cbrt(squares * chi2.median(d) / np.median(squares))
         joint = roots / max(_tail_limit(roots, most), np.cbrt(chi2.isf(RARE, d)))
         unexpected = (Y - fit.location_) @ fit.precision_ / np.sqrt(np.diag(fit.precision_))
-    away = np.abs(Y - np.median(Y, axis=0))
+    seen = np.ones_like(Y) if gaps is None else ~gaps[:, varied]
+    joint *= seen.all(axis=1)  # what fills a gap may be odd
+    away = np.abs(Y - np.median(Y, axis=0)) * seen
     near = np.sort(away, axis=0)[:-most]
     start = np.quantile(near, 1 - TAIL[1], axis=0)
     excess = np.maximum(near - start, 0.0).mean(axis=0) / TAIL[1]

@@ -1,9 +1,7 @@
 """Analyze rows and groups of rows: one row as an equation, outliers, similar rows."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -298,9 +296,3 @@ def mixtures(
         joined = tuple(c for c in np.argsort(-counts, kind="stable").tolist() if counts[c] >= least)
         mixed.append((group, Mixture(counts, effective, joined)))
     return sorted(mixed, key=lambda m: (-len(m[1].joined), -round(m[1].effective, 9), m[0].spread))
-
-
-def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int]]:
-    """Return pairs of classes and the number of groups that join them, most frequent first."""
-    counted = Counter(pair for item in mixtures for pair in combinations(sorted(item.joined), 2))
-    return sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))

@@ -61,9 +61,7 @@ def add(commands: parsing.Commands) -> None:
     )
     parsing.add_reading(parser, missing="model")
     group = parser.add_argument_group("how to serve it")
-    group.add_argument(
-        "--port", type=int, default=PORT, help=f"port to listen on (default: {PORT})"
-    )
+    group.add_argument("--port", type=int, default=PORT, help=f"port (default: {PORT})")
     group.add_argument(
         "--address", default="127.0.0.1", help="address to listen on (default: this machine only)"
     )

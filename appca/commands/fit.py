@@ -39,9 +39,7 @@ def add(commands: parsing.Commands) -> None:
     parsing.add_reading(parser)
     _add_model(parser)
     _add_preprocessing(parser)
-    writing.add_out(
-        parser, ".npz", "; `project` reads the .npz; .h5ad or .zarr adds the fit to DATA"
-    )
+    writing.add_out(parser, ".npz", "; `project` reads .npz; .h5ad or .zarr adds the fit to DATA")
     parser.add_argument(
         "--html", type=Path, help="also write the picture as one .html file (default: no)"
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from appca.analysis import compare
 from appca.analysis.campaign import Campaign, FitCampaign, Measure, Report, Step
-from appca.analysis.choose import GridConfig, StabilityConfig
+from appca.analysis.choose import GridConfig, StabilityConfig, checked
 from appca.analysis.compare import Cap, MaskedConfig, Method, ModelsConfig, RivalProjection, Split
 from appca.analysis.map_quality import EXACT, with_trust
 from appca.analysis.map_quality import quality as compare_neighbours
@@ -341,6 +341,9 @@ def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any
             progress.at(f"fit {place + 1} of {len(shares)}", float(before[place]))
 
     config.complete(dataset, context.home, report, most)
+    if isinstance(config, GridConfig):
+        progress.at("halves of the rows", 1.0)
+        checked(config, context.home, lambda halves: halves.complete(dataset, context.home))
     return {kind: config.id}
 
 
@@ -427,9 +430,7 @@ class QualityConfig(Campaign):
         has_classes = column is not None and len(column[0]) <= split.dataset.n_rows * _MOST_CLASSES
         classes = np.asarray(column[1]) if column is not None and has_classes else None
         k = min(self.n_neighbors, (len(split.train) - 1) // 2)
-        return lambda step, report: [
-            measured(by_key[step[0]], split, classes, k, self.seconds, report)
-        ]
+        return lambda s, report: [measured(by_key[s[0]], split, classes, k, self.seconds, report)]
 
     def lines(self, home: Path) -> list[dict[str, Any]]:
         """Return the finished measurements, one line per method in the order of `methods`."""

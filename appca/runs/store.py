@@ -172,9 +172,7 @@ class RunStore:
         """
         run = self.get(run_id)
         if run is None:
-            msg = (
-                f"There is no fit “{str(run_id)[:ID_DIGITS]}” to rename; choose one from the list."
-            )
+            msg = f"There is no fit “{str(run_id)[:ID_DIGITS]}” to rename; choose a listed one."
             raise InputError(msg)
         run = changeable(run, self.folder)
         with storing("The name of the fit", self.folder), lock.held(run.path):

@@ -1,6 +1,7 @@
 """Figures 8 to 10: COIL-20 by PCA, aPPCA's subspaces and UMAP, and similar objects."""
 
 import tempfile
+from itertools import combinations
 from pathlib import Path
 from types import ModuleType
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from appca.analysis.components import principal_scores, supports, title
 from appca.analysis.map_quality import nearest_classes
-from appca.analysis.rows import Mixture, SimilarRows, joined_pairs, mixtures, similar
+from appca.analysis.rows import Mixture, SimilarRows, mixtures, similar
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.dataset import Dataset, categories
 from appca.data.preprocessing import Preprocessing
@@ -234,9 +235,7 @@ def run_similar(options: Options, report: Report, processes: int = 1) -> Outcome
             arrays[f"rows_{len(shown):02d}"] = spread(group, codes)
             shown.append(place)
     arrays["shown"] = np.array(shown, dtype=int)
-    return Outcome(
-        {"groups": rows}, arrays, similar_claims([objects for _, objects in mixed], names)
-    )
+    return Outcome({"groups": rows}, arrays, similar_claims([x for _, x in mixed], names))
 
 
 def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndarray:
@@ -250,7 +249,8 @@ def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndar
 def similar_claims(mixtures: list[Mixture], names: list[str]) -> list[Claim]:
     """Judge by whether any group joins distinct objects, and by the pairs that the paper names."""
     joined = [{names[c] for c in mixed.joined} for mixed in mixtures]
-    several, pairs = [len(group) > 1 for group in joined], len(joined_pairs(mixtures))
+    several = [len(group) > 1 for group in joined]
+    pairs = len({pair for group in joined for pair in combinations(sorted(group), 2)})
     measured = f"{share(several)} clusters contain several objects, {pairs} different pairs"
     number = (share(several), "clusters mix objects")
     made = [checked("Different objects share a cluster", measured, [any(several)], number=number)]

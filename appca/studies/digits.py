@@ -1,7 +1,7 @@
 """Figures 5 to 7: handwritten digits encoded by an autoencoder; factors shared by odd digits."""
 
 from functools import partial
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -274,8 +274,9 @@ def shared_factors(
         {"rank": rank, "factor": int(k) + 1, "share": float(used[k])}
         for rank, k in enumerate(np.argsort(-used, kind="stable"), start=1)
     ]
-    pairs = components.closest_pairs(shares.shared)
-    ranks = [(names[first], names[other]) for first, other, _ in pairs]
+    pairs = [pair for pair in combinations(range(n), 2) if not np.isnan(shares.shared[pair])]
+    pairs.sort(key=lambda pair: -shares.shared[pair])
+    ranks = [(names[first], names[other]) for first, other in pairs]
     tables = {"sharing": rows, "popularity": popular}
     return Outcome(tables, arrays, sharing_claims(rows, ranks, shares.overall))
 

@@ -70,9 +70,7 @@ class StudyStore:
             with files.solid(draft / "arrays.npz") as file:
                 arrays: dict[str, Any] = outcome.arrays  # the stubs of savez reserve some names
                 np.savez_compressed(file, **arrays)
-            facts[files.FILES] = files.digests_of(
-                draft, sorted(file.name for file in draft.iterdir())
-            )
+            facts[files.FILES] = files.digests_of(draft, sorted(f.name for f in draft.iterdir()))
             files.write_json(draft / "config.json", facts, f"Result {name}")
             files.replace_folder(draft, self.folder / name)
         return name

@@ -169,13 +169,12 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
 def _draw(
     config: GridConfig, grid: GridTable, place: Place, buttons: Place, others: int, scaled: bool
 ) -> None:
-    advised = choose.advise(grid)
+    advised = choose.checked(config, home())
     assert advised is not None  # at least one cell is measured
-    best, text = advised
-    cell, flaws = choose.plainer(grid, best)
+    cell, best, text = advised
     (k, active), (more, error) = cell, choose.gain(grid, cell)
-    title, doubt = f"Try K = {k} and L = {active}", flaws * (cell == best)
-    text = (text if cell == best else flaws) + " L = K is PCA." * (k == active) + doubt
+    title, doubt = f"Try K = {k} and L = {active}", "no choice here" in text
+    text += " L = K is PCA." * (k == active)
     title = "Use row scales, then compare again" if scaled else title
     text = f"{SCALED} K = {k} and L = {active}. {text}" if scaled else text
     if k > active and more <= CLEAR * error:
@@ -206,9 +205,7 @@ def _draw(
         look: Look = {"on_select": "rerun", "selection_mode": "points"}
         look |= {"config": {"displayModeBar": False}, "key": f"choose_map-{config.id}"}
         clicked: Any = st.plotly_chart(plots.heat_map(picture, cell), **look)
-        near = counted(int(choose.near(grid.log_likelihood).sum()), "cell")
-        said = f"Outlined: suggested. Best of all, or within one standard error of it: {near}."
-        st.caption(f"{said} Click a cell to see it in Explore.")
+        st.caption("Outlined: suggested. Click a cell to see it in Explore.")
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
         kit.chart(plots.by_budget(picture, cell), "choose_curves")
@@ -219,11 +216,9 @@ def _draw(
 
 
 def _facts(grid: GridTable, cell: choose.Cell) -> list[tuple[str, str]]:
-    (k, active), at = cell, grid.components.index(cell[0])
-    nats = grid.log_likelihood[:, grid.actives.index(active)]
-    gap, spread = (fixed(float(values[at])) for values in choose.behind(nats))
-    told = [(fixed(nats[at].mean()), f"nats per row at {k} and {active}, fitted to other folds")]
-    told.append((f"{gap} ± {spread}", f"nats below the best of L = {active}"))
+    (k, active), at = cell, (grid.components.index(cell[0]), grid.actives.index(cell[1]))
+    nats = fixed(grid.log_likelihood[at].mean())
+    told = [(nats, f"nats per row at {k} and {active}, fitted to other folds")]
     for other, of_k in ((active, 0), (k, 1)):
         mean, its_error = choose.gain(grid, cell, of_k)
         if np.isfinite(mean) and k > active:
@@ -477,14 +472,17 @@ def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, k
     """
     means = {method: float(values.mean()) for method, values in errors.items()}
     first, *others = sorted(errors, key=means.__getitem__)
-    ours = means.get(compare.OWN, means.get(compare.EVERY, np.inf))
-    level: kit.Level = "doubtful" if ours < means.get(MEANS, np.inf) else "bad"
-    level, names = "good" if ours <= means[first] else level, config.methods
-    for other in others[:1]:
+    ours = compare.OWN if compare.OWN in errors else compare.EVERY
+    level: kit.Level = "doubtful" if means[ours] < means.get(MEANS, np.inf) else "bad"
+    tied, names = [first], config.methods
+    for other in others:
         n = min(len(errors[first]), len(errors[other]))
         left = errors[other][:n] - errors[first][:n]
         if n < 2 or left.mean() <= CLEAR * left.std(ddof=1) / np.sqrt(n):
-            return f"{names[first]} and {names[other]} predict hidden cells equally well", level
+            tied.append(other)
+    level = "good" if ours in tied else level
+    if tied[1:]:
+        return f"Equally good at hidden cells: {', '.join(map(names.__getitem__, tied))}", level
     if first == next(iter(names)):
         return "The model predicts hidden cells best", level
     if first == MEANS:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from appca.analysis import compare, components, diagnostics
 from appca.analysis.campaign import MOST_ROWS
-from appca.analysis.choose import Stability
+from appca.analysis.choose import RECOVERED, Stability
 from appca.analysis.components import ROUGHLY, AlignedDraws, identification, name_of, patterns
 from appca.analysis.diagnostics import LARGEST_R_HAT, Check, Diagnosis, diagnose, of_chains
 from appca.analysis.fitted import FittedRun
@@ -291,5 +291,5 @@ def body(dataset: Dataset, shown: Shown) -> None:
             _components(dataset, shown)
     if (stability := _halves(dataset, shown)[0]) is not None:
         with st.expander("Are the components recovered?", icon=":material/replay:"):
-            levels = ROUGHLY, diagnostics.RECOVERED
+            levels = ROUGHLY, RECOVERED
             chart(plots.stability(stability.cosines, levels), "choose_stability")

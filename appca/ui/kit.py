@@ -281,12 +281,13 @@ MOST_CLASSES = 60
 SURE = 2.0  # distance from 0, in standard deviations, at which a weight's sign is certain
 
 
-def loadings(
-    pattern: np.ndarray, names: tuple[str, ...] | None, spread: np.ndarray | None = None
-) -> str:
+def loadings(x: np.ndarray, names: tuple[str, ...] | None, spread: np.ndarray | None = None) -> str:
     """Return the largest weights (D,) as bars, hollow if within `SURE` times `spread` of 0."""
-    lines = []
-    for item in ranked_loadings(pattern, names, MOST_WEIGHTS):
+    lines, items = [], ranked_loadings(x, names, MOST_WEIGHTS)
+    short = [shortened(item.name, 16) for item in items]
+    if len({*short}) < len(short):  # they differ in what was cut
+        short = [name if len(name) <= 16 else f"…{name[-15:]}" for name in (x.name for x in items)]
+    for item, name in zip(items, short, strict=True):
         colour, value = f"rgb{POSITIVE if item.value > 0 else NEGATIVE}", signed(item.value)
         look = f"background:{colour}"
         if spread is not None:
@@ -294,7 +295,7 @@ def loadings(
             if abs(item.value) < SURE * spread[item.place]:
                 look = f"box-shadow:inset 0 0 0 1px {colour};background:none"
         bar = tag("div", tag("div", "", style=f"width:{item.share:.0%};{look}"), "ca-track")
-        text = tag("span", words(shortened(item.name, 16)), title=f"{item.name}: {value}")
+        text = tag("span", words(name), title=f"{item.name}: {value}")
         lines.append(tag("div", text + bar + tag("small", words(value)), "ca-loading"))
     n = WEIGHTS if len(lines) > WEIGHTS + 2 else len(lines)
     more = tag("summary", "more", "ca-quiet") + "".join(lines[n:])

@@ -135,13 +135,13 @@ class OldAndNewRows(NamedTuple):
 
 
 def _draw_new_rows(
-    dataset: Dataset, shown: Shown, seen: DescribedData, verdicts: NewRowsVerdict
+    dataset: Dataset, shown: Shown, seen: DescribedData, judged: NewRowsVerdict
 ) -> np.ndarray | None:
-    drawn = np.sort(verdicts.order[:MOST_NEW])
-    key = f"{shown.key}-{seen.key}-{verdicts.fits[drawn].tobytes().hex()[:4000]}-{drawn.tolist()}"
+    drawn = np.sort(judged.order[:MOST_NEW])
+    key = f"{shown.key}-{seen.key}-{judged.fits[drawn].tobytes().hex()[:4000]}-{drawn.tolist()}"
     both = _together(key, dataset, shown.fitted, seen.dataset, seen.fitted, drawn)
     codes = np.full(both.dataset.n_rows, OLD)
-    codes[both.n_old :] = ~verdicts.fits[drawn]
+    codes[both.n_old :] = ~judged.fits[drawn]
     memory: dict[str, np.ndarray] = st.session_state.setdefault(state.KEYS.marked, {})
 
     def take(mask: np.ndarray) -> None:
@@ -274,8 +274,8 @@ def page(dataset: Dataset) -> None:
     if shown is None or seen is None:
         return
     of_data, theirs = _distances(shown.key, shown.fitted), _distances(seen.key, seen.fitted)
-    verdicts = verdict(theirs, of_data, LEVEL)
-    st.markdown(_summary(verdicts))
+    judged = verdict(theirs, of_data, LEVEL)
+    st.markdown(_summary(judged))
     text = (
         "One in 100 rows of the data is beyond each limit, and new rows of the same kind a little "
         "more often. A row of another kind can also fit."
@@ -283,14 +283,14 @@ def page(dataset: Dataset) -> None:
     if shown.config.preprocessing.get("pca"):
         text += " The part of a row that PCA removes before the fit is not counted."
     st.caption(text if seen.dataset.missing is None else f"{text} {GAPS}")
-    rows = _draw_new_rows(dataset, shown, seen, verdicts)
+    rows = _draw_new_rows(dataset, shown, seen, judged)
     if seen.dataset.n_rows >= LEAST:
         _draw_drift(dataset, shown, seen.dataset, seen.fitted, seen.key)
-    order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
+    order = judged.order if rows is None else judged.order[np.isin(judged.order, rows)]
     key = f"{shown.key}-{seen.key}"
     alike = nearest_classes(dataset, _nearest(key, dataset, shown.fitted, seen.dataset.X))
-    draw(seen.dataset, seen.fitted, verdicts, order, seen.key, alike)
-    made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts, **alike)
+    draw(seen.dataset, seen.fitted, judged, order, seen.key, alike)
+    made = partial(new_rows_table, seen.dataset, seen.fitted, judged, **alike)
     table_buttons(made, shown, "new-rows", primary=True)
     st.caption("One line per new row, as on Export, with T², Q, limits and whether the row fits.")
 
@@ -321,14 +321,12 @@ def _described(shown: Shown, new: Dataset) -> DescribedData | None:
     return DescribedData(new, seen, f"{key}-{shown.numbering.key}")
 
 
-def _summary(verdicts: NewRowsVerdict) -> str:
-    n_rows = len(verdicts.fits)
-    outside = int((~verdicts.fits).sum())
+def _summary(judged: NewRowsVerdict) -> str:
+    n_rows = len(judged.fits)
+    outside = int((~judged.fits).sum())
     if not outside:
         return f"**No misfit in {counted(n_rows, 'new row')}**: none is beyond a limit."
-    t2, q = (
-        f"{n:,} {'is' if n == 1 else 'are'} too far" for n in (verdicts.ratios > 1).sum(axis=0)
-    )
+    t2, q = (f"{n:,} {'is' if n == 1 else 'are'} too far" for n in (judged.ratios > 1).sum(axis=0))
     text = (
         f"**{outside:,} of {counted(n_rows, 'new row')} {'does' if outside == 1 else 'do'} not "
         f"fit**: {q} from their subspace (Q), {t2} out within it (T²)."

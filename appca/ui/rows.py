@@ -202,6 +202,8 @@ def _heading(dataset: Dataset, shown: fits.Shown, row: int, y: np.ndarray) -> st
     label = "".join(f"{shortened(of)} {shortened(values[row])}, " for of, values in some)
     called = name if name.casefold().startswith("row") else f"Row {name}"
     lines = tag("div", words(called), "ca-name")
+    gaps = 0 if dataset.missing is None else int(dataset.missing[row].sum())
+    label += f"{counted(gaps, 'value')} of {dataset.n_features} missing, " * bool(gaps)
     lines += tag("div", words(f"{label}in {f'panel {title(used)}' if used else 'no panel'}"))
     if fitted.size_probabilities is not None:
         key = f"sizes-{shown.key}-{row}"
@@ -331,7 +333,8 @@ def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[i
     said = kept(f"unusual-{shown.key}", lambda: standing_out(described.distances(fitted)))
     if dataset.image_shape is not None:
         return said, {}, {}
-    odd, worst, ratios = kept(f"odd-{shown.key}", lambda: odd_in_features(dataset.X, before))
+    of = dataset.X, before, dataset.missing
+    odd, worst, ratios = kept(f"odd-{shown.key}", lambda: odd_in_features(*of))
     if not len(worst):
         return said, {}, {}
     usual = said.fits & ~np.isin(np.arange(dataset.n_rows), odd)

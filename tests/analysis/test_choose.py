@@ -235,8 +235,7 @@ def test_cells_are_sorted_and_those_whose_likelihood_is_an_estimate_are_left_out
 
 def test_components_that_change_with_the_rows_are_told(tmp_path):
     X = planted(300, 8, 4, 2, seed=2, noise=0.3).X
-    sizes = {"components": (2, 3, 4), "actives": (1, 2)}
-    grid = table(*measured(dataset_of(X), tmp_path, **sizes))
+    grid = table(*measured(dataset_of(X), tmp_path, components=(2, 3, 4), actives=(1, 2)))
     assert plainer(grid, (4, 2)) == ((4, 2), "")
     assert np.round(grid.cosines[2, 1], 2) == 1
     cosines = np.full_like(grid.cosines, 0.5)
@@ -256,6 +255,21 @@ def test_components_that_change_with_the_rows_are_told(tmp_path):
     assert plainer(of_l._replace(cosines=cosines), (6, 3))[0] == (6, 3)
     assert plainer(wide._replace(cosines=cosines), (6, 3))[0] == (4, 2)
     assert plainer(wide._replace(without=0.5, cosines=cosines), (6, 3))[0] == (6, 3)
+
+
+def test_cells_whose_halves_have_other_components_are_not_advised(tmp_path):
+    dataset = dataset_of(planted(300, 8, 4, 2, seed=2, noise=0.3).X)
+    config, _ = measured(dataset, tmp_path, components=(2, 3, 4), actives=(1, 2))
+    assert choose.checked(config, tmp_path)[:2] == ((4, 2), (4, 2))
+    found, wrong = list[StabilityConfig](), [*[None] * 6, *[0.5] * 4]
+    choose.checked(config, tmp_path, found.append)
+    journal = found[0].journal(tmp_path)
+    journal.begin(found[0].id, found[0].to_dict())
+    for i in range(1, 5):
+        journal.append(found[0].id, [i, *wrong])
+    cell, best, text = choose.checked(config, tmp_path)
+    assert (best, "components that change with the rows" in text) == ((4, 2), True)
+    assert cell != (4, 2) or "no choice here" in text
 
 
 def made_up(log_likelihood, components, actives, without=-100.0) -> GridTable:

@@ -96,10 +96,12 @@ def test_sizes_of_rows_that_the_fit_does_not_see_are_no_differences(seed):
     assert (higher[0], len(higher[1])) == ({"f2"}, 8)
 
 
+ALIKE = {"group": 2.0, "rest": 1.0, "d": 1.0, "p": 0.0, "corrected": 0.0}
+
+
 def test_the_sentence_names_what_the_chart_shows():
-    numbers = {"group": 2.0, "rest": 1.0, "d": 1.0, "p": 0.0, "corrected": 0.0}
-    columns = [GroupDifference("feature", f"f{j}", effect=0.9, **numbers) for j in range(10)]
-    last = GroupDifference("measure", "residual", effect=0.8, **numbers)
+    columns = [GroupDifference("feature", f"f{j}", effect=0.9, **ALIKE) for j in range(10)]
+    last = GroupDifference("measure", "residual", effect=0.8, **ALIKE)
     text = sentence(GroupComparison(9, [*columns, last], None, []))
     assert ("f0" in text, "residual" in text) == (True, False)
     text = sentence(GroupComparison(9, [*columns[:9], last], None, ["t a"]))
@@ -108,11 +110,8 @@ def test_the_sentence_names_what_the_chart_shows():
 
 
 def test_neighbouring_features_are_one_stretch():
-    numbers = {"group": 2.0, "rest": 1.0, "d": 1.0, "p": 0.0, "corrected": 0.0}
-    effects = [0.1, 0.5, 0.9, 0.6, -0.7, -0.5, 0.0, 0.8]
-    every = [
-        GroupDifference("feature", f"f{j}", effect=x, **numbers) for j, x in enumerate(effects)
-    ]
+    sizes = [0.1, 0.5, 0.9, 0.6, -0.7, -0.5, 0.0, 0.8]
+    every = [GroupDifference("feature", f"f{j}", effect=x, **ALIKE) for j, x in enumerate(sizes)]
     every, names = sorted(every, key=lambda x: -abs(x.effect)), [f"f{j}" for j in range(8)]
     told = GroupComparison(9, every, None, [], names).strongest()
     assert [x.name for x in told] == ["f1 to f3, most at f2", "f7", "f4 to f5, most at f4"]

@@ -13,7 +13,7 @@ from appca.analysis.components import Subspace, ranked
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.analysis.groups import types_of
 from appca.analysis.new_rows import new_rows_table, standing_out, verdict
-from appca.analysis.rows import Distances, SimilarRows, distances, joined_pairs, limits_of, mixtures
+from appca.analysis.rows import Distances, SimilarRows, distances, limits_of, mixtures
 from appca.analysis.tables import Columns, projection_table
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
@@ -289,7 +289,6 @@ def test_a_mixture_counts_classes_and_those_that_join_come_first_the_tighter_amo
     groups = [SimilarRows((0,), np.arange(4) + 4 * i, spread) for i, spread in spreads]
     mixed = mixtures(groups, np.array([0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1]), 2)
     assert [group.spread for group, _ in mixed] == [0.2, 0.5, 0.1]
-    assert joined_pairs([classes for _, classes in mixed]) == [((0, 1), 2)]
     scores = np.zeros((9, 2), np.float32)
     spaces = [((0, 1), np.arange(6)), ((0,), np.arange(6, 9)), ((), np.arange(9))]
     for scores[:6] in ([1.5, -0.3], [0.0, 0.0]):  # equal rows are one group, thin subspaces none

@@ -82,8 +82,7 @@ def fetched(page):
 
 
 def test_a_scene_is_fetched_once_and_kept_over_a_reload_by_a_new_key(serve, visit):
-    server = serve(ROOT / "benchmarks" / "canvas_page.py")
-    page = visit(server.url).page
+    page = visit(serve(ROOT / "benchmarks" / "canvas_page.py").url).page
     first = fetched(page)
     assert first["status"] == "200"
     assert int(first["transferred"]) > int(first["bytes"]) > 10_000
@@ -133,8 +132,7 @@ def until(page, **wanted: str | None) -> None:
 
 
 def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
-    opened = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/")
-    page = opened.page
+    page = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/").page
     until(page, k="4", l="2", step="0")
     k, l_ = (size(page, name) for name in "KL")
     name = page.locator(".st-key-drawer_components [data-act=rename]").first

@@ -105,8 +105,7 @@ def test_a_fit_goes_on_after_a_reload_and_a_second_window_works_beside_it(window
     fitting.wait_for()
     second = window(f"{address}/?k=5&l=2")
     drawn(second, "explorer.dataset.panels == 10")
-    name = second.locator(".st-key-drawer_components [data-act=rename]").first
-    name.click()
+    second.locator(".st-key-drawer_components [data-act=rename]").first.click()
     second.keyboard.type("slant")
     second.keyboard.press("Enter")
     second.locator(".st-key-drawer_components [data-name=slant]").wait_for(state="attached")

@@ -24,8 +24,7 @@ Z = "() => JSON.parse(document.querySelector('.ca-steer').dataset.z)"
 def known(server, page):
     """Return the fit on screen as people know it."""
     page.wait_for_url("**run=**", timeout=WAIT)
-    run_id = page.url.split("run=")[1].split("&")[0]
-    run = RunStore(server.home).get(run_id)
+    run = RunStore(server.home).get(page.url.split("run=")[1].split("&")[0])
     return numbered(run.fitted, ComponentNumbers(server.home).of_run(run))
 
 
@@ -59,8 +58,7 @@ def test_the_rebuilt_row_is_that_of_numpy_under_pointer_and_keys(visit, server):
     for key in ("End", "ArrowLeft", "ArrowLeft"):
         page.keyboard.press(key)
     first = is_rebuilt()[0]
-    reach = float(np.abs(fitted.scores[:, 0]).max())
-    assert first == pytest.approx(reach * 48 / 50, rel=1e-3)
+    assert first == pytest.approx(float(np.abs(fitted.scores[:, 0]).max()) * 48 / 50, rel=1e-3)
     assert float(sliders.nth(0).input_value()) == pytest.approx(first, abs=1e-3)
     page.locator(".ca-steer-reset").click()
     assert is_rebuilt() == start

@@ -218,8 +218,7 @@ def test_a_class_is_renamed_in_the_legend_and_a_second_view_is_a_press_away(visi
         assert field.input_value() == name
         field.fill(text)
         field.press("Enter")
-        shown = page.locator(f".appca-class b:text-is('{text or 3}')")
-        shown.wait_for(timeout=60 * SECOND)
+        page.locator(f".appca-class b:text-is('{text or 3}')").wait_for(timeout=60 * SECOND)
     bar = page.locator(".st-key-explore_bar")
     assert bar.evaluate("(box) => box.scrollWidth <= box.clientWidth")
     bar.get_by_role("button", name="Split").click()

@@ -42,8 +42,7 @@ def file_of(dataset: Dataset) -> bytes:
     parameters = defaults("aPPCA") | {"n_components": 5, "n_active": 2}
     config = RunConfig(dataset.digest, {"divide": 255.0}, "aPPCA", parameters)
     principal = principal_scores(dataset.X.astype(np.float32))[0]
-    maps = {"pca": Map("PCA", principal)}
-    scene = scene_shown(dataset, preview(dataset, config).fitted, maps)
+    scene = scene_shown(dataset, preview(dataset, config).fitted, {"pca": Map("PCA", principal)})
     return picture_page([scene], dataset.name, next(iter(scene.meta["colourings"])))
 
 

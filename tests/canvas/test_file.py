@@ -208,8 +208,7 @@ def test_panels_are_apart_and_the_fullest_where_there_are_many_and_so_are_images
     (axes, *_) = figures.draw(scene, "umap", "label:digit").axes
     at = np.array([box.xy for box in axes.artists])
     assert len(at) > 10
-    near = np.abs(at[:, None] - points(axes)[None]).max(axis=2).min(axis=1)
-    assert near.max() < 1e-3
+    assert np.abs(at[:, None] - points(axes)[None]).max(axis=2).min(axis=1).max() < 1e-3
     side = figures.TILE * 1.6 / figures.MAP_SIDE * np.ptp(axes.get_xlim())
     gaps = np.abs(at[:, None] - at[None]).max(axis=2) + 99 * np.eye(len(at))
     assert gaps.min() > side
@@ -361,8 +360,7 @@ def test_a_notebook_shows_codes_and_answers_about_all_components(seed):
     sent = []
     widget.send = lambda content, buffers: sent.append(buffers[0])
     widget._answer(None, {"question": 1}, [np.array([5], "<u4").tobytes()])
-    scores = np.frombuffer(sent[0], "<f4")
-    assert set(np.flatnonzero(scores)) == set(indices[5][indices[5] >= 0])
+    assert set(np.flatnonzero(np.frombuffer(sent[0], "<f4"))) == set(indices[5][indices[5] >= 0])
     with pytest.raises(InputError, match="400 rows and 7 rows"):
         appca.explore(codes=(indices, values), X=np.ones((7, 2)))
     with pytest.raises(InputError, match="a fitted model or codes"):

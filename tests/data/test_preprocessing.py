@@ -325,8 +325,7 @@ def test_colours_and_columns_come_into_row_major_order():
     gaps = blobs(9, 4, 6)
     gaps[2, 1, 3] = np.nan
     np.savez(file := io.BytesIO(), X=gaps.transpose(0, 2, 1).reshape(9, -1))
-    options = {"missing": "model", "image_shape": (4, 6), "by_column": True}
-    data = read("x.npz", file, **options)
+    data = read("x.npz", file, missing="model", image_shape=(4, 6), by_column=True)
     np.testing.assert_allclose(data.with_gaps().reshape(9, 4, 6), gaps)
     assert data.provenance["options"]["by_column"] is True
 

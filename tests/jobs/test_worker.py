@@ -278,7 +278,7 @@ def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, wine)
     assert campaign("grid", keyed(config), context) == {"grid": config.id}
     stages, shares = zip(*[(stage, share) for stage, share, _ in context.told], strict=True)
     assert stages[:2] == ("reading the data", f"fit 7 of {len(config.steps())}")
-    assert len(stages) == 1 + len(config.steps()) - 6
+    assert len(stages) == 2 + len(config.steps()) - 6
     assert list(shares[1:]) == sorted(shares[1:])
     assert 0.0 < shares[1] < shares[-1] < 1.0
     assert context.told[-1][2] >= 0.0  # seconds left

@@ -53,8 +53,7 @@ def small_sample(monkeypatch):
 @pytest.mark.parametrize("learn_mean", [True, False])
 def test_long_data_are_screened_on_a_sample_about_the_right_origin(learn_mean, rng, seed):
     rows = rows_of(planted(400, 10, 4, 2, seed=seed, offset=3.0).X)
-    chosen = settings(rows, 4, 2, learn_mean=learn_mean)
-    drawn = climb.draw_screening_sample(rng, rows, chosen)
+    drawn = climb.draw_screening_sample(rng, rows, settings(rows, 4, 2, learn_mean=learn_mean))
     assert drawn.rows.X.shape == (50, 8)
     assert drawn.basis.shape == (10, 10)
     turned = climb.Rows((rows.X - rows.origin) @ drawn.basis, None, rows.squares + 1.0, 11)
@@ -177,8 +176,7 @@ def test_a_callback_may_stop_the_screening_anywhere(where, rng, seed, monkeypatc
         if where in progress.stage:
             raise StopIteration
 
-    chosen = settings(rows, 4, 2)
-    run, _ = searched(rng, rows, chosen, callback, climb.candidates("auto", 1, 4))
+    run, _ = searched(rng, rows, settings(rows, 4, 2), callback, climb.candidates("auto", 1, 4))
     assert run.stop_reason == STOPPED
     close(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)
 
@@ -212,8 +210,7 @@ def test_first_variances_split_the_mean_square_into_captured_and_left(latent, se
     rows = rows_of(data.X)
     chosen = settings(rows, 4, 2)._replace(latent=latent)
     state = climb.first_state(rows, data.W, chosen)
-    P = project(rows, data.W)
-    kept = np.sort(P**2, axis=1)[:, 2:].sum()
+    kept = np.sort(project(rows, data.W) ** 2, axis=1)[:, 2:].sum()
     assert state.noise == pytest.approx((rows.squares.sum() - kept) / (500 * 10))
     if latent == "shared":
         assert np.all(state.latent == pytest.approx(kept / 1000 - state.noise))
@@ -332,8 +329,7 @@ def test_it_stops_when_so_many_iterations_together_gain_less_than_their_share(wi
 def test_a_plateau_shorter_than_ten_iterations_does_not_stop_it():
     heights = [0.0, *[1.0] * 9, 6.0, *[6.0] * 20]
     path = ((height, i) for i, height in enumerate(heights))
-    climb = iterate(path, tol=1e-3, max_iter=30)
-    assert climb.log_likelihood == 6.0
+    assert iterate(path, tol=1e-3, max_iter=30).log_likelihood == 6.0
 
 
 def onwards(before, now, beta):

@@ -417,8 +417,7 @@ def test_one_above_k_takes_a_free_number_with_its_name_and_sign(folder):
     numbers.rename(six, 5, "stroke")
     numbers.flip(six, 5)
     screen = seen(folder, six)
-    four = stored(folder, [-E[5], E[7], E[1], E[0]], seed=1)
-    found = seen(folder, four, screen)
+    found = seen(folder, stored(folder, [-E[5], E[7], E[1], E[0]], seed=1), screen)
     assert found.names == ("", "", "stroke", "")
     assert np.array_equal(found.components, [E[0], E[1], -E[5], E[7]])
     again = seen(folder, stored(folder, np.roll(E[:6], 2, axis=0), seed=2), found)
@@ -433,8 +432,7 @@ def test_a_fit_made_ahead_is_seen_with_the_numbers_it_gets_and_decides_nothing(f
     expected = numbers.expected(ahead.config, ahead.fitted, screen)
     assert expected == ((2, 3, 1, 0), (1, 1, -1, 1), ("",) * 4)
     assert not (folder / "runs" / ahead.id).exists()
-    run = stored(folder, [E[5], -E[2], E[0], E[1]], seed=1)
-    assert numbers.of_run(run, screen) == expected
+    assert numbers.of_run(stored(folder, [E[5], -E[2], E[0], E[1]], seed=1), screen) == expected
     shown = seen(folder, stored(folder, E[:3]))
     after = numbered_after(stored(folder / "x", [E[2], -E[0]], seed=2).fitted, shown)
     assert np.array_equal(after.components, [E[0], E[2]]), "with the sign on screen"
