@@ -381,7 +381,7 @@ def checked(
         return None
     while True:
         cell, flaws = plainer(grid, advised[0], refused)
-        if cell in refused or len(refused) == MOST_REFUSED:
+        if cell in refused:
             break
         sizes = {"n_components": cell[0], "n_active": cell[1]}
         kind = OF_PPCA if cell[0] == cell[1] and config.model == "aPPCA" else {}
@@ -390,5 +390,5 @@ def checked(
         outcome = halves.outcome(home)
         if outcome is None or np.median(outcome.cosines, axis=0).min() >= RECOVERED:
             break
-        refused.add(cell)
+        refused |= {cell} if len(refused) < MOST_REFUSED - 1 else {*config.cells}
     return cell, advised[0], flaws if cell != advised[0] else advised[1] + flaws
