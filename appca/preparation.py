@@ -266,7 +266,8 @@ def proposed(dataset: Any) -> tuple[str, str]:
     long[long] = np.abs(_skewness(X[:, long])) > LONG
     if long.sum() < max(1, SOME * len(long), min(FEW_LONG, HALF * len(long))):
         return "", ""
-    shorter = least >= 0 and (np.abs(_skewness(np.log1p(X[:, long]))) < LONG).mean() > HALF
+    right = least >= 0 and bool((_skewness(X[:, long]) > 0).all())
+    shorter = right and (np.abs(_skewness(np.log1p(X[:, long]))) < LONG).mean() > HALF
     reason = f"Tails are long in {long.sum():,} of {counted(X.shape[1], 'column')}."
     return "log1p" if shorter else "ranks", reason
 

@@ -254,7 +254,7 @@ def plainer(grid: GridTable, cell: Cell, refused: Collection[Cell] = ()) -> tupl
     plain &= means[..., 0] > CLEAR * means[..., 1]  # as for halves, the error of one fold
     plain[:, :-1] &= ~(np.diff(nats) > MUCH * whole[:, 1:])
     if not flaws or not plain.any():
-        return cell, f"{said}, and no choice here is good in both." * bool(flaws)
+        return cell, f"{said}; no choice here is free of such flaws." * bool(flaws)
     plain &= whole >= (1 - LITTLE) * whole[plain].max()
     at_l = int(plain.any(axis=0).argmax())  # the smallest L that is as good
     at_k = int(np.where(plain[:, at_l], nats[:, at_l], -np.inf).argmax())

@@ -173,7 +173,7 @@ def _draw(
     assert advised is not None  # at least one cell is measured
     cell, best, text = advised
     (k, active), (more, error) = cell, choose.gain(grid, cell)
-    title, doubt = f"Try K = {k} and L = {active}", "no choice here" in text
+    title, doubt = f"Try K = {k} and L = {active}", "no choice here is free" in text
     text += " L = K is PCA." * (k == active)
     title = "Use row scales, then compare again" if scaled else title
     text = f"{SCALED} K = {k} and L = {active}. {text}" if scaled else text

@@ -149,7 +149,6 @@ def _watch(job: str, why: Watched | None) -> None:
 LIVE_SECONDS, INSTANT_SECONDS = 1.0, 0.25  # a shorter fit runs in the page; during a drag
 MOST_RECENT, NEAR = 12, 12  # unstored fits; difference in K of a fit shown during a drag
 REFINED_SECONDS = 180.0  # a preview of a longer fit is not refined automatically
-BLINK = 0.01  # seconds
 PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5  # delay of a fit, so that the browser can draw its preview
 
 
@@ -323,7 +322,7 @@ def _begin(wanted: RunConfig) -> None:
 def _fit_begun(wanted: RunConfig) -> FitResult | None:
     begun = _begun.get(wanted.id)
     while begun is not None and _is_wanted() and not begun.done():
-        wait([begun], BLINK)
+        wait([begun], 0.01)
     is_whole = begun is not None and _begun.pop(wanted.id, None) is begun
     return begun.result() if begun is not None and is_whole else None
 
