@@ -252,8 +252,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
         chips = "".join(chip(check.level, check.label) for check in checks)
         st.html(tag("div", chips, "ca-chips-row"))
         with st.popover("Why?"):
-            lines = (f"- **{markdown(check.label)}**: {markdown(check.why)}" for check in checks)
-            st.markdown("\n".join(lines))
+            st.markdown("\n".join(f"- **{markdown(c.label)}**: {markdown(c.why)}" for c in checks))
+            kit.onward("check/choose", "Choose K and L", ":material/tune:")
     if halves and not kit.follow(halves.id, "stability_cancel") and halves.outcome(home()) is None:
         choose.start_button(dataset, halves, "stability", "Fit halves of the rows")
     with st.container(key="beside"):
