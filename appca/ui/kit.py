@@ -286,7 +286,7 @@ def loadings(x: np.ndarray, names: tuple[str, ...] | None, spread: np.ndarray | 
     lines, items = [], ranked_loadings(x, names, MOST_WEIGHTS)
     short = [shortened(item.name, 16) for item in items]
     if len({*short}) < len(short):  # they differ in what was cut
-        short = [name if len(name) <= 16 else f"…{name[-15:]}" for name in (x.name for x in items)]
+        short = [item.name if len(item.name) <= 16 else f"…{item.name[-15:]}" for item in items]
     for item, name in zip(items, short, strict=True):
         colour, value = f"rgb{POSITIVE if item.value > 0 else NEGATIVE}", signed(item.value)
         look = f"background:{colour}"
