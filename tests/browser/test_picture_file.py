@@ -185,10 +185,11 @@ def touch(page) -> None:
             send("touchMove", *move)
         send("touchEnd")
 
+    page.locator(".live-status[data-state=done]").wait_for()  # no better fit moves the points
     before = page.evaluate("appca.stage.views[0].cam.k")
     drag(*(((-20 - 5 * i, 0), (20 + 5 * i, 0)) for i in range(8)))
     page.wait_for_function("k => appca.stage.views[0].cam.k > 1.5 * k", arg=before)
-    page.wait_for_function("""() => appca.stage.root.dataset.settled""")
+    page.wait_for_function("() => appca.stage.root.dataset.settled")
     page.touchscreen.tap(*page.wait_for_function(POINT).json_value())
     page.wait_for_function("appca.stage.rows.selected === 1")
     page.get_by_role("button", name="Lasso (L)").tap()
