@@ -40,8 +40,9 @@ def nats(value: float) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Format a number such as a residual, in thousands without decimals: "0.123", "11,280"."""
-    return minus(f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.{digits}g}")
+    """Format a number: "0.123", "11,280"; whole ones below 10,000, such as years, as "1977"."""
+    form = ".0f" if abs(value) < 1e4 else ",.0f"
+    return minus(f"{value:{form if 1000 <= abs(value) < 1e7 else f'.{digits}g'}}")
 
 
 def signed(value: float) -> str:

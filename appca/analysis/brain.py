@@ -111,8 +111,7 @@ def phase_randomised(rng: np.random.Generator, series: np.ndarray) -> np.ndarray
 
     Each voxel keeps its spectrum; correlations between voxels are lost.
     """
-    T = series.shape[1]
-    spectrum = np.fft.rfft(series, axis=1)
+    T, spectrum = series.shape[1], np.fft.rfft(series, axis=1)
     free = slice(1, (T + 1) // 2)  # the mean and, for even T, the last frequency have no phase
     turns = rng.random(spectrum[:, free].shape, dtype=np.float32)
     spectrum[:, free] = np.abs(spectrum[:, free]) * np.exp(2j * np.pi * turns)

@@ -105,7 +105,7 @@ class GridConfig(_HeldOut):
         """
         from appca.models.draws import match
 
-        split, pca = folds(dataset.n_rows, self.n_folds, self.max_rows), self.model != "aFA"
+        split, pca = folds(dataset, self.n_folds, self.max_rows), self.model != "aFA"
         [Y] = self.prepared(dataset, sample_of(dataset.n_rows, self.max_rows, 0))
 
         @cache
@@ -153,19 +153,19 @@ def _fitted(config: FitCampaign, train: Floats, k: int, active: Any, ppca: bool 
     return estimator_class(config.model)(**config.parameters | sizes).fit(train)
 
 
-def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds(dataset: Dataset, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Split the rows in use into shuffled folds of ascending training and held-out rows.
 
-    Raises InputError if a fold has fewer than two training rows, or no held-out row.
+    Rows of a unit stay together. Raises InputError if there are too few rows.
     """
-    rows = sample_of(n_rows, max_rows, 0)
+    rows = sample_of(dataset.n_rows, max_rows, 0)
     refuse_if(
         len(rows) < max(n_folds, 4),
         f"{n_folds} folds need at least {max(n_folds, 4)} rows; got {len(rows)}, so choose "
         "fewer folds or more rows.",
     )
-    shuffled = np.random.default_rng([0, 1]).permutation(rows)
-    parts = [np.sort(part) for part in np.array_split(shuffled, n_folds)]
+    shuffled = np.random.default_rng([0, 1]).permutation(np.unique(units := dataset.units[1][rows]))
+    parts = [rows[np.isin(units, part)] for part in np.array_split(shuffled, n_folds)]
     return [(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
 
 
@@ -316,7 +316,7 @@ class StabilityConfig(_HeldOut):
     """Settings of fits to random halves of the rows; InputError for invalid values.
 
     Components are matched with those of a fit to all rows by |cos|. Each fit is compared with
-    PPCA with L components and with L + 1 on the other half. Large data are sampled, as in a grid.
+    PPCA with L components and with L + 1 on the other half. As in a grid, large data are sampled.
     """
 
     folder: ClassVar[str] = "halves"
@@ -330,7 +330,8 @@ class StabilityConfig(_HeldOut):
         """Return a function that fits to a half and compares this fit with others."""
         from appca.models.draws import match
 
-        [Y] = self.prepared(dataset, sample_of(dataset.n_rows, MOST_ROWS, 0))
+        [Y] = self.prepared(dataset, places := sample_of(dataset.n_rows, MOST_ROWS, 0))
+        units = np.unique(dataset.units[1][places], return_inverse=True)[1]
         K, L, D = self.parameters["n_components"], self.parameters["n_active"], Y.shape[1]
         of_ppca, more = ((K + 1) // 2, K + 1) if L == LEARNED else (L, L + 1)
         others = (of_ppca, of_ppca), (K if K > L else more, more)
@@ -341,8 +342,8 @@ class StabilityConfig(_HeldOut):
             return np.asarray(_fitted(self, Y, K, L).components_)
 
         def measure_step(step: Step, _report: object) -> list[Any]:
-            rows = sample_of(len(Y), max(2, (len(Y) + 1) // 2), _SEED_STEP * step[0])
-            train, rest = _but_empty(Y[rows], np.delete(Y, rows, axis=0))
+            of = units.max() + 1, max(2, (units.max() + 2) // 2), _SEED_STEP * step[0]
+            train, rest = _but_empty(Y[mask := np.isin(units, sample_of(*of))], Y[~mask])
             gains = list[float | None]()
             again = _fitted(self, train, K, L)
             without = without_components(again, train, rest).mean()

@@ -407,9 +407,9 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     rows = sample_of(dataset.n_rows, MOST_ROWS, 0)
     msg = f"Comparing models needs at least {LEAST_ROWS} rows; these data have {len(rows)}."
     refuse_if(len(rows) < LEAST_ROWS, msg)
-    order = np.random.default_rng([0, 2]).permutation(rows)
-    n_test = round(HELD_OUT * len(rows))
-    train, test = dataset.take(np.sort(order[n_test:])), dataset.X[np.sort(order[:n_test])]
+    order = np.random.default_rng([0, 2]).permutation(np.unique(units := dataset.units[1][rows]))
+    is_test = np.isin(units, order[: round(HELD_OUT * len(order))])
+    train, test = dataset.take(rows[~is_test]), dataset.X[rows[is_test]]
     fitted = Preprocessing.from_dict(config.preprocessing).fit(train.X)
     X = fitted.transform(train.X)
     variance, varying = _moments(X)
@@ -548,8 +548,7 @@ def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
 
     Every column keeps at least two observed cells, so that its scale is defined.
     """
-    cells = np.flatnonzero(observed)
-    hidden = np.zeros(observed.shape, dtype=bool)
+    cells, hidden = np.flatnonzero(observed), np.zeros(observed.shape, dtype=bool)
     hidden.flat[rng.permutation(cells)[: max(1, round(share * len(cells)))]] = True
     hidden[:, (observed & ~hidden).sum(axis=0) < 2] = False
     return hidden

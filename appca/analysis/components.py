@@ -100,12 +100,12 @@ def extremes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows with the lowest and the highest scores on component k, counted from 0.
 
-    Only rows that use the component count, and whose largest feature of it is not `missing` (N, D):
-    at most n per end, most extreme first, no row at both.
+    Only rows that use the component count, with at most half of its squares `missing` (N, D): at
+    most n per end, most extreme first, no row at both.
     """
-    users, most = np.flatnonzero(rows.active[:, k]), np.abs(rows.components[k]).argmax()
+    users, squares = np.flatnonzero(rows.active[:, k]), np.square(rows.components[k])
     if missing is not None and missing.shape[1] == rows.components.shape[1]:
-        users = users[~missing[users, most]]
+        users = users[2 * (missing[users] @ squares) < squares.sum()]
     order = users[np.argsort(rows.scores[users, k], kind="stable")]
     at_low = min(n, len(order) // 2)
     return order[:at_low], order[at_low:][::-1][:n]
@@ -194,8 +194,7 @@ class Supports(NamedTuple):
 
 def supports(active: np.ndarray) -> Supports:
     """Return the support of each row (N, K) as a category, in the order of `ranked`."""
-    groups = ranked(active)
-    codes = np.empty(len(active), np.int64)
+    groups, codes = ranked(active), np.empty(len(active), np.int64)
     for place, group in enumerate(groups):
         codes[group.rows] = place
     return Supports(codes, [title(group.components) for group in groups])

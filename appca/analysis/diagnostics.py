@@ -93,7 +93,7 @@ WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): longer chains do not help
 Level = Literal["good", "unknown", "doubtful", "bad"]
 LEVELS: tuple[Level, ...] = ("good", "unknown", "doubtful", "bad")
 MOST_DOUBTFUL, MOST_REPEATED = 1 / 3, 0.01  # maximum shares of doubtful and of repeated rows
-MOST_AT_FLOOR = 0.05  # maximum share of features at their noise floor
+MOST_AT_FLOOR, MOST_SPARSE = 0.05, 0.1  # maximum shares of features at their floor; sparse rows
 MOST_BEFORE_BAD = 0.5  # maximum share of one row in the squared projections
 LEAST_USERS = 20  # of a component, to judge the share of one row in it
 
@@ -299,8 +299,8 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
     return checks
 
 
-def of_rows(fitted: FittedRun, repeated: int) -> list[Check]:
-    """Check how certain supports are, and whether rows repeat earlier ones."""
+def of_rows(fitted: FittedRun, repeated: int, sparse: float = 0.0) -> list[Check]:
+    """Check how certain supports are, and the share of sparse rows and of repeated ones."""
     doubtful = float(np.mean(fitted.membership < DOUBTFUL))
     why = f"In {percent(doubtful)} of rows, no set of components is {percent(DOUBTFUL)} likely."
     clear = Check("good", f"{percent(1 - doubtful)} of rows over half certain", why)
@@ -309,6 +309,10 @@ def of_rows(fitted: FittedRun, repeated: int) -> list[Check]:
         clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
     why = f"Rows like an earlier one in features and labels: {repeated:,}."
     checks = [clear] * (fitted.active.shape[1] > 2 and not fitted.active.all())  # of two, one is
+    if sparse > MOST_SPARSE:
+        of = f"{percent(sparse)} of rows"
+        why = f"In {of}, over half of the values are missing: do not rely on their scores."
+        checks.append(Check("doubtful", f"{of} mostly missing", why))
     if repeated <= MOST_REPEATED * len(fitted.active):
         label = f"{repeated:,} repeated" if repeated else "No repeated rows"
         return [*checks, Check("good", label, why)]

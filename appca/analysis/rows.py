@@ -63,8 +63,7 @@ def alternatives(
     sizes = range(K + 1) if model.n_active is None else [model.n_active]
     if sum(math.comb(K, size) for size in sizes) > ENUMERATED:
         return []
-    noise = np.broadcast_to(model.noise_variance, len(y))
-    left = y - model.mean.astype(np.float64)
+    noise, left = np.broadcast_to(model.noise_variance, len(y)), y - model.mean.astype(np.float64)
     seen = ~np.isnan(left) & (noise > 0.0)
     deviation = np.sqrt(np.maximum(model.latent_variance, _TINY))  # scale of the scores
     W = deviation[:, None] * model.components[:, seen].astype(np.float64) / np.sqrt(noise[seen])

@@ -257,8 +257,7 @@ def described(
         high = min((c.high for c in both if c.high is not None), default=None)
         joined[clause.column] = clause._replace(low=low, high=high)
     rule = RowRule(tuple(joined.values()), RuleQuality(0.0, 0.0), len(held_out), negation)
-    meeting = rule.mask(columns)[held_out]
-    wanted = selected[held_out]
+    meeting, wanted = rule.mask(columns)[held_out], selected[held_out]
     hits = float((meeting & wanted).sum())
     quality = RuleQuality(hits / max(int(wanted.sum()), 1), hits / max(int(meeting.sum()), 1))
     return rule._replace(quality=quality)

@@ -209,8 +209,7 @@ def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:
     axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, : config.n_components]
     start = np.zeros((len(scores), config.n_components))
     start[:, : axes.shape[1]] = upright(centred @ axes)
-    spread = np.ptp(start) or 1.0
-    rng = np.random.default_rng(config.random_state)
+    spread, rng = np.ptp(start) or 1.0, np.random.default_rng(config.random_state)
     return (start + _JITTER * spread * rng.standard_normal(start.shape)).astype(np.float32)
 
 

@@ -187,8 +187,7 @@ def read(named_files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS)
         mask, taken = on_grid("mask", *scans[1], limits, grid=shape[:3]) > 0, "inside the mask"
     else:
         mask = mask_of(np.where(finite, mean, 0.0))
-        taken = "brighter than the background"
-        taken = "all, because no background is distinct" if mask.all() else taken
+        taken = "all: no background is distinct" if mask.all() else "brighter than the background"
         mask |= ~finite
     kept = mask & finite & (spread > 0)
     msg = f"No voxel in the mask of “{shortened(name)}” varies over time; give another mask."

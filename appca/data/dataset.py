@@ -20,6 +20,7 @@ from appca.words import InputError, counted, is_text, percent, refuse_if, shorte
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with this word
 MOST_LEFT_OUT, MOST_UNEVEN = 1_000, 3  # ids listed; largest step of an axis / median step
+_UNIT, LEAST_UNITS = re.compile(r"(?i)(^|_| )(subject|patient|participant|donor)s?([_ ]?id)?$"), 10
 
 
 def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
@@ -244,9 +245,26 @@ class Dataset:
         return {row: of for row, of in enumerate(first[inverse].tolist()) if of < row}
 
     @cached_property
+    def units(self) -> tuple[str, np.ndarray]:
+        """The label whose rows are related, such as a patient, or none, and codes (N,) of units."""
+        for name, column in self.labels.items():
+            each, codes = np.unique(column, return_inverse=True)
+            if LEAST_UNITS <= len(each) <= self.n_rows // 2:
+                starts = np.char.add(column.astype(str), ", ")
+                if _UNIT.search(name) or np.char.startswith(self.ids, starts).all():
+                    return name, codes
+        return "", np.arange(self.n_rows)
+
+    @cached_property
     def incomplete_rows(self) -> np.ndarray:
         """Indices (n,) of the rows with missing cells."""
         return np.flatnonzero([] if self.missing is None else self.missing.any(axis=1))
+
+    @cached_property
+    def sparse_rows(self) -> np.ndarray:
+        """Mask (N,) of the rows of which more than half is missing."""
+        few = np.zeros(self.n_rows, int) if self.missing is None else self.missing.sum(axis=1)
+        return np.asarray(2 * few > self.n_features)
 
     def with_gaps(self, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Return X (N, D), or some of its rows, with NaN in missing cells."""
@@ -378,11 +396,11 @@ class Dataset:
             "Values": f"{self.X.dtype}, {size(self.X.nbytes)}",
         }
         if self.missing is not None:
-            share = percent(self.n_missing / self.X.size, 1)
-            lines["Missing"] = (
-                f"{counted(self.n_missing, 'cell')} ({share}) in "
-                f"{counted(len(self.incomplete_rows), 'row')}, for the model to fill"
-            )
+            n, share = counted(self.n_missing, "cell"), percent(self.n_missing / self.X.size, 1)
+            rows = counted(len(self.incomplete_rows), "row")
+            lines["Missing"] = f"{n} ({share}) in {rows}, for the model to fill"
+        if unit := self.units[0]:
+            lines["Related rows"] = f"those of one {unit}; folds and halves keep them together"
         source = str(made.get("citation") or made.get("source") or "")
         if made.get("source") == "file":
             files = list(made.get("files", []))

@@ -84,8 +84,7 @@ class Preprocessing:
     photographs). ``centre`` subtracts the mean of each feature; ``pca`` implies it. ``scale``
     "feature" divides each feature by its standard deviation, "global" all features by the root
     mean square of the centred data; constant features are not scaled. ``pca`` is the number of
-    principal components to keep, or the minimum share of variance (between 0 and 1) that they
-    must explain.
+    principal components to keep, or the minimum share of variance (0 to 1) that they explain.
     """
 
     divide: float = 1.0

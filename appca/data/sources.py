@@ -252,9 +252,7 @@ def _content(path: Path, name: str) -> np.ndarray:
     return X.reshape(-1)
 
 
-def _published(
-    key: str, folder: Path, progress: Progress | None, options: dict[str, Any]
-) -> Dataset:
+def _published(key: str, folder: Path, progress: Progress | None, how: dict[str, Any]) -> Dataset:
     """Read rows of MNIST (training digits first) or COIL-20 (objects before views)."""
     title, content = SOURCES[key].title, []
     advice = (
@@ -272,7 +270,7 @@ def _published(
             if is_new:
                 path.unlink(missing_ok=True)
             raise
-    n, per_class = options["n"], options["per_class"]
+    n, per_class = how["n"], how["per_class"]
     if key == "mnist":
         X = np.concatenate([content[0], content[2]]).reshape(-1, 784)
         column = np.concatenate([content[1], content[3]]).astype(str)
@@ -282,7 +280,7 @@ def _published(
         labels, (row, group) = {"digit": column, "part": part}, ("digits", "digits")
         digests = FILES[key]
     else:
-        X, side = content[0].reshape(-1, 32, 4, 32, 4), options["size"]
+        X, side = content[0].reshape(-1, 32, 4, 32, 4), how["size"]
         if side == 32:  # exact, because float32 represents sixteenths below 256
             X = X.sum(axis=(2, 4), dtype=np.uint16).astype(np.float32) / np.float32(16)
         X, places = X.reshape(1440, -1), np.arange(1440)
@@ -290,7 +288,7 @@ def _published(
         ids = [f"obj{i // 72 + 1}__{i % 72}" for i in range(1440)]
         labels, (row, group) = {"object": column, "angle": angle}, ("views", "objects")
         digests, title = {ZIP: f"pixels sha256:{FILES[key][ZIP]}"}, f"{title}, {side} x {side}"
-    chosen = options["classes"]
+    chosen = how["classes"]
     wanted = list(dict.fromkeys(map(str, np.unique(column) if chosen is None else chosen)))
     group += "" if chosen is None else f" {', '.join(wanted)}"
     rows = np.flatnonzero(np.isin(column, wanted))
@@ -300,20 +298,12 @@ def _published(
     else:
         rows = np.sort(np.concatenate([rows[column[rows] == each][:per_class] for each in wanted]))
         name = f"{group}, {per_class:,} each"
-    return Dataset(
-        title if key == "coil20" and len(rows) == len(X) else f"{title}, {name}",
-        X[rows],
-        np.array(ids)[rows],
-        {label: values[rows] for label, values in labels.items()},
-        (side, side),
-        provenance={
-            "source": key,
-            "options": options | {"classes": None if chosen is None else wanted},
-            "files": digests,
-            "image_range": [0, 255],
-            "citation": _CITATIONS[key],
-        },
-    )
+    facts = {"source": key, "files": digests, "image_range": [0, 255], "citation": _CITATIONS[key]}
+    facts["options"] = how | {"classes": None if chosen is None else wanted}
+    title = title if key == "coil20" and len(rows) == len(X) else f"{title}, {name}"
+    labels = {label: values[rows] for label, values in labels.items()}
+    parts: Any = X[rows], np.array(ids)[rows], labels, (side, side), None, facts
+    return Dataset(title, *parts)
 
 
 def _bundled(key: str) -> Dataset:
@@ -417,6 +407,5 @@ def draw_synthetic(
     """
     Z = draw_indicators(rng, design, n_rows, n_components, n_active)
     W = rng.standard_normal((n_features, n_components))
-    X = rng.standard_normal(Z.shape)
-    noise = noise_sd * rng.standard_normal((n_rows, n_features))
+    X, noise = rng.standard_normal(Z.shape), noise_sd * rng.standard_normal((n_rows, n_features))
     return Synthetic((X * Z) @ W.T + noise, W, X, Z, noise_sd)

@@ -153,16 +153,10 @@ def _state(path: Path) -> list[int]:
 
 
 def _meta(dataset: Dataset, created: float, digests: dict[str, str]) -> dict[str, Any]:
-    return {
-        **dataset.about(),
-        "digest": dataset.digest,
-        "n_rows": dataset.n_rows,
-        "n_features": dataset.n_features,
-        "dtype": str(dataset.X.dtype),
-        "created": created,
-        **({"n_missing": dataset.n_missing} if dataset.missing is not None else {}),
-        files.FILES: digests,
-    }
+    facts = {key: getattr(dataset, key) for key in ("digest", "n_rows", "n_features")}
+    facts |= {"dtype": str(dataset.X.dtype), "created": created, files.FILES: digests}
+    gaps = {} if dataset.missing is None else {"n_missing": dataset.n_missing}
+    return dataset.about() | facts | gaps
 
 
 def _write(dataset: Dataset, folder: Path) -> None:

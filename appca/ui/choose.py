@@ -283,8 +283,7 @@ WHY = (
 
 def which_model_tab(dataset: Dataset) -> None:
     """Draw the comparison of models, or the button that starts it."""
-    config = models_of(state.config())
-    kept = "Finished models are kept if you cancel."
+    config, kept = models_of(state.config()), "Finished models are kept if you cancel."
 
     def so_far() -> None:
         lines = compare.ranked_models(config.measured(home()))

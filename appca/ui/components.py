@@ -318,7 +318,8 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     _names(tests, dataset, shown)
     st.caption(
         "Square: association with the use of the component. Ring: with the score of rows that use "
-        "it. Red: both rise. Blue: one falls. Purple: classes differ. Pale: a small effect."
+        "it. Red: both rise. Blue: one falls. Purple: classes differ. Pale: a small effect"
+        + kit.related(dataset)
     )
     lines = association.ordered(telling, dataset.labels)
     chart(association_map(lines, _named(shown)), "meaning_map")

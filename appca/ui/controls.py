@@ -214,8 +214,7 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
     """Draw a rule that describes the selected rows (N,) bool."""
 
     def searched() -> tuple[RowRule, np.ndarray]:
-        table = dataset_table(dataset, shown.fitted)
-        first = mask.argmax()
+        table, first = dataset_table(dataset, shown.fitted), mask.argmax()
         labels = dataset.labels  # a class that equals the selection is no explanation
         equal = [key for key in labels if np.array_equal(labels[key] == labels[key][first], mask)]
         rule = described({key: table[key] for key in table if key not in equal}, mask)

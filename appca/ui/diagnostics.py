@@ -206,7 +206,7 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
     if fitted.posterior or kit.still_improves(shown) or is_odd:
         return kit.ending(shown)
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
-    every = [*used, *diagnostics.of_rows(fitted, 0)]
+    every = [*used, *diagnostics.of_rows(fitted, 0, dataset.sparse_rows.mean())]
     every += [*diagnostics.of_halves(*_halves(dataset, shown)), *_of_scales(dataset, shown.config)]
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
@@ -236,7 +236,7 @@ def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Che
         why = "This check does not support the model: compare the fit with another start."
         checks.append(Check("doubtful", "Not checked on halves", why))
     checks += _of_scales(dataset, shown.config)
-    checks += diagnostics.of_rows(fitted, len(dataset.repeated_rows))
+    checks += diagnostics.of_rows(fitted, len(dataset.repeated_rows), dataset.sparse_rows.mean())
     return diagnostics.worst(checks), checks
 
 

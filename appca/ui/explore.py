@@ -134,8 +134,7 @@ def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
         return f"Each {row} uses any number of the K = {k} components."
     if active >= k:
         return f"Each {row} uses all K = {k} components, as in PCA."
-    alike = "the same one" if active == 1 else f"the same {active}"
-    panels = comb(k, active)
+    alike, panels = "the same one" if active == 1 else f"the same {active}", comb(k, active)
     rough = f"{panels:,}" if panels < 10**6 else "more than a million"
     text = (
         f"K = {k} components in all; each {row} uses the L = {active} that fit it best. "

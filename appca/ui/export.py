@@ -188,8 +188,7 @@ ANNOTATED = "Scores, loadings, supports and their probability, with the names of
 
 def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Material]:
     """Draw menus of rows and colours; return indices of selected rows, if any, and inputs."""
-    mask = state.get(dataset)
-    every = counted(dataset.n_rows, "row")
+    mask, every = state.get(dataset), counted(dataset.n_rows, "row")
     names = {"all": f"All {every}", "selected": f"Selected ({mask.sum():,})"}
     about = "Projections of the selected rows only; figures and report mark them."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):

@@ -41,7 +41,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         controls.tools(dataset, shown)
     prepare = shown.fitted.preprocessing.prepare
     when = "after" if prepare and prepare.is_by_row else "as in the file, before"
-    raw = f"; features {when} the preparation of the fit" * bool(prepare)
+    raw = f"; features {when} the preparation of the fit" * bool(prepare) + kit.related(dataset)
     st.caption(f"{state.get(dataset).sum():,} of {counted(dataset.n_rows, 'row')} selected{raw}")
     sides = np.where(mask, 1, np.where(others, 0, -1))
     key = f"{shown.key}-{dataset.digest[:8]}-{of}-{against}"
@@ -237,8 +237,7 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     weights = np.abs(every)[list(group.components)].max(axis=0)
     features = np.argsort(-weights, kind="stable")[:FEATURES].tolist()
     labels = list(dataset.labels)[:1]
-    heads = ["row", *labels, *(dataset.column_names[j] for j in features)]
-    lines = []
+    heads, lines = ["row", *labels, *(dataset.column_names[j] for j in features)], []
     for row in group.rows[:LINES].tolist():
         texts = [dataset.ids[row], *(dataset.labels[name][row] for name in labels)]
         gap = [False] * dataset.n_features if dataset.missing is None else dataset.missing[row]

@@ -85,8 +85,7 @@ def fact_list(lines: dict[str, str]) -> str:
 
 def table(heads: Iterable[object], lines: Iterable[Iterable[object]]) -> str:
     """Return data as an HTML table; the first cell of a line is its heading."""
-    head = "".join(tag("th", words(text), scope="col") for text in heads)
-    body = ""
+    head, body = "".join(tag("th", words(text), scope="col") for text in heads), ""
     for name, *cells in lines:
         first = tag("th", words(name), scope="row")
         body += tag("tr", first + "".join(tag("td", words(cell)) for cell in cells))
@@ -313,6 +312,12 @@ class Classes(NamedTuple):
     def colours(self) -> list[str]:
         """The colour of each class."""
         return [class_colour(code, len(self.names)) for code in range(len(self.names))]
+
+
+def related(dataset: Dataset) -> str:
+    """Say that rows of one unit, if known, are not independent."""
+    of = f"; rows of one {markdown(shortened(dataset.units[0]))} are related: p and q are too small"
+    return of * bool(dataset.units[0])
 
 
 def every(dataset: Dataset) -> list[Classes]:

@@ -322,8 +322,7 @@ def _described(shown: Shown, new: Dataset) -> DescribedData | None:
 
 
 def _summary(judged: NewRowsVerdict) -> str:
-    n_rows = len(judged.fits)
-    outside = int((~judged.fits).sum())
+    n_rows, outside = len(judged.fits), int((~judged.fits).sum())
     if not outside:
         return f"**No misfit in {counted(n_rows, 'new row')}**: none is beyond a limit."
     t2, q = (f"{n:,} {'is' if n == 1 else 'are'} too far" for n in (judged.ratios > 1).sum(axis=0))

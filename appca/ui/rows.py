@@ -212,7 +212,8 @@ def _heading(dataset: Dataset, shown: fits.Shown, row: int, y: np.ndarray) -> st
         lines += tag("div", words(f"uses {counted(len(used), 'component')}, {chance}"))
     sure = float(fitted.membership[row])
     verdict = "? Doubtful" if sure < DOUBTFUL else "✓ Certain" if sure >= CERTAIN else "Likely"
-    css = "ca-doubt" if sure < DOUBTFUL else "ca-sure"
+    verdict = "? Mostly missing values," if 2 * gaps > dataset.n_features else verdict
+    css = "ca-doubt" if verdict.startswith("?") else "ca-sure"
     lines += tag("span", f"{verdict}{' panel' * bool(used)}: {percent(sure)}", css)
     return tag("div", _picture(dataset, row, 84) + tag("div", lines), "ca-point")
 
@@ -291,8 +292,7 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
             with st.container(key=key, width=46 if pictured else "content", gap=None):
                 if pictured:
                     st.html(_picture(dataset, row, 40))
-                of = str(dataset.ids[row])
-                label = names[codes[row]] if codes[row] >= 0 else ""
+                of, label = str(dataset.ids[row]), names[codes[row]] if codes[row] >= 0 else ""
                 said = f"{of} ({label})" if label and not pictured else label or of
                 look: Any = {"type": "tertiary", "help": f"Look at {markdown(of)}"}
                 press(markdown(shortened(said)), f"look-{where}-{row}", _show, dataset, row, **look)

@@ -153,8 +153,8 @@ def test_settings_without_meaning_are_refused_in_a_sentence(kind, change, said):
 FAST = {"init": "pca", "max_iter": 40, "random_state": 3}
 
 
-def dataset_of(X: np.ndarray) -> Dataset:
-    return Dataset("planted", X, np.arange(len(X)).astype(str), {}, None, None, {})
+def dataset_of(X: np.ndarray, **labels: np.ndarray) -> Dataset:
+    return Dataset("planted", X, np.arange(len(X)).astype(str), labels)
 
 
 @pytest.fixture(scope="module")
@@ -175,21 +175,24 @@ def measured(dataset: Dataset, home, **changes):
     return config, config.records(home)
 
 
-@given(st.integers(4, 200), st.integers(2, 9), st.integers(4, 90))
-def test_every_row_that_is_used_is_held_back_exactly_once(n_rows, n_folds, max_rows):
-    used = min(n_rows, max_rows)
+@given(st.integers(4, 200), st.integers(2, 9), st.integers(4, 90), st.integers(1, 3))
+def test_every_row_that_is_used_is_held_back_once_with_its_unit(n_rows, n_folds, max_rows, each):
+    used, units = min(n_rows, max_rows), np.arange(n_rows) // each
+    data = dataset_of(np.eye(n_rows), **({"Patient ID": units} if each > 1 else {}))
+    assert ("Related rows" in data.facts) == (each > 1 and 10 <= units[-1] + 1 <= n_rows / 2)
     if used < n_folds:
         with pytest.raises(InputError, match="folds need at least"):
-            folds(n_rows, n_folds, max_rows)
+            folds(data, n_folds, max_rows)
         return
-    split = folds(n_rows, n_folds, max_rows)
+    split = folds(data, n_folds, max_rows)
+    assert not any({*data.units[1][a]} & {*data.units[1][b]} for a, b in split)
     held = np.concatenate([test for _, test in split])
     assert len(held) == len(set(held.tolist())) == used
     rows = sample_of(n_rows, max_rows, 0)
     assert sorted(held.tolist()) == rows.tolist() == sorted({*rows.tolist()} & {*range(n_rows)})
     assert all(sorted([*train, *test]) == sorted(held) for train, test in split)
     sizes = [len(test) for _, test in split]
-    assert max(sizes) - min(sizes) <= 1
+    assert max(sizes) - min(sizes) <= (1 if each == 1 else n_rows)
     if len(held) > 60:  # shuffled: neither a block nor every third row
         assert len(np.unique(np.diff(split[0][1]))) > 1
 
@@ -211,7 +214,7 @@ def test_a_cell_is_what_an_estimator_fitted_by_hand_says_of_the_rows_held_back(
         dataset = replace(dataset, missing=np.random.default_rng(0).random((60, 6)) < 0.1)
     config, measures = measured(dataset, tmp_path, **changes)
     assert set(measures) == set(config.steps())
-    split, X = folds(dataset.n_rows, config.n_folds, config.max_rows), dataset.with_gaps()
+    split, X = folds(dataset, config.n_folds, config.max_rows), dataset.with_gaps()
     for (k, active, fold), (log_likelihood, *_) in measures.items():
         scaler = StandardScaler().fit(X[split[fold][0]])
         train, test = (scaler.transform(X[rows]) for rows in split[fold])
@@ -286,7 +289,7 @@ def test_gains_are_over_probabilistic_pca(dataset, tmp_path):
     config, measures = measured(dataset_of(X), tmp_path, components=(3,), actives=(1, 3), **plain)
     grid = table(config, measures)
     for j, q in enumerate((1, 3)):
-        for f, (train, test) in enumerate(folds(80, 3, config.max_rows)):
+        for f, (train, test) in enumerate(folds(dataset_of(X), 3, config.max_rows)):
             pca = PCA(q).fit(X[train])
             ratio = 1 - 1 / len(train)  # scikit-learn divides by N - 1, maximum likelihood by N
             pca.explained_variance_ *= ratio
@@ -369,8 +372,12 @@ def test_nats_without_components_are_those_of_a_gaussian_of_each_scale(settings)
     np.testing.assert_allclose(found, np.log(np.sum(of_scales, axis=0)), rtol=1e-9)
 
 
-def test_a_stability_is_that_of_fits_to_halves_by_hand(tmp_path):
+@pytest.mark.parametrize("each", [1, 2])
+def test_a_stability_is_that_of_fits_to_halves_by_hand(tmp_path, each):
     dataset = dataset_of(planted(90, 5, 3, 1, seed=0, noise=0.5, offset=4.0).X)
+    states = np.repeat([f"state {i:02}" for i in range(90 // each)], each)
+    ids = np.char.add(np.char.add(states, ", "), np.arange(90).astype(str))
+    dataset = replace(dataset, labels={"state": states}, ids=ids)
     parameters = {"n_components": 3, "n_active": 1, "random_state": 0, "init": "pca"}
     of = dataset.digest, {"centre": True}, "aPPCA"
     config = StabilityConfig(*of, parameters, repeats=2)
@@ -378,13 +385,16 @@ def test_a_stability_is_that_of_fits_to_halves_by_hand(tmp_path):
     config.complete(dataset, tmp_path)
     stability = config.outcome(tmp_path)
     Y = dataset.X - dataset.X.mean(axis=0)
-    rows = sample_of(90, 45, 2000)
+    few = sample_of(90 // each, (90 // each + 1) // 2, 2000)
+    rows = (each * few[:, None] + np.arange(each)).ravel()
     rest = np.setdiff1d(np.arange(90), rows)
     sizes = [{}, {"n_components": 1, "latent_variance": "component"}, {"n_active": 2}]
     fits = [AdaptivePPCA(**parameters | one).fit(Y[rows]) for one in sizes]
     again, ppca, larger = (fit.score_samples(Y[rest]) for fit in fits)
     for found, gaps in ((stability.over_ppca, again - ppca), (stability.larger, larger - again)):
-        assert found[1, :2] == pytest.approx([gaps.mean(), gaps.std() / np.sqrt(45)], abs=1e-7)
+        assert found[1, :2] == pytest.approx(
+            [gaps.mean(), gaps.std() / np.sqrt(len(rest))], abs=1e-7
+        )
     whole = larger - without_components(fits[0], Y[rows], Y[rest])
     assert stability.larger[1, 2] == pytest.approx((larger - again).mean() / whole.mean())
     reference = AdaptivePPCA(**parameters).fit(Y)

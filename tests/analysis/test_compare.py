@@ -197,8 +197,7 @@ def test_all_models_are_compared_on_the_same_features_so_the_unit_decides_nothin
 def test_fits_that_ended_at_a_floor_are_named_with_their_share(
     keys, at_floor, tmp_path, monkeypatch
 ):
-    rng = np.random.default_rng(42)
-    X = planted(42, 300)
+    rng, X = np.random.default_rng(42), planted(42, 300)
     if at_floor:  # four features are those of the components to 0.1%
         scores = 10.0 * rng.standard_normal((300, 2)) * (rng.integers(2, size=(300, 1)) == [0, 1])
         X = np.column_stack([scores, -scores, X[:, :4]])

@@ -46,8 +46,7 @@ def two_state_chain(rng, alpha, beta, n):
 
 
 def test_a_chain_of_the_required_length_reaches_the_goal(seed):
-    rng = np.random.default_rng(seed)
-    n = required(0.01, 0.39).total
+    rng, n = np.random.default_rng(seed), required(0.01, 0.39).total
     shares = [two_state_chain(rng, 0.01, 0.39, n).mean() for _ in range(200)]
     within = np.mean(np.abs(np.array(shares) - 0.025) < 0.005)
     assert within == pytest.approx(0.95, abs=0.06)  # 200 trials: standard error 0.015
@@ -235,8 +234,7 @@ def test_a_summary_of_shuffled_draws_has_their_mean_and_spread(seed):
 
 
 def test_a_component_that_draws_lack_is_averaged_over_the_others(seed):
-    rng = np.random.default_rng(seed)
-    W = np.eye(8)[:3]
+    rng, W = np.random.default_rng(seed), np.eye(8)[:3]
     draws = shuffled(rng, W, 0.02)
     where = np.abs(draws[..., 1]).argmax(axis=2)  # of the second component in each draw
     lacking = draws[:, 10:]

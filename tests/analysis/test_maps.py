@@ -135,8 +135,7 @@ def test_class_accuracy_is_that_of_a_classifier_that_leaves_the_row_out(seed):
 
 
 def test_crowding_takes_each_panel_its_own_components_and_rows(seed):
-    rng = np.random.default_rng(seed)
-    n = 120
+    rng, n = np.random.default_rng(seed), 120
     active = np.zeros((n, 3), dtype=bool)
     active[:70, :2] = active[70:, 1:] = True
     classes = rng.integers(0, 2, n)

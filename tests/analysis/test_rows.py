@@ -265,8 +265,7 @@ CENTRES = np.array([[6.0, 6.0], [-6.0, 6.0], [6.0, -6.0], [-6.0, -6.0]])
 
 def planted(seed: int, n_rows: int = 240):
     """Two subspaces of three leaning components with four far clusters each; who is in which."""
-    rng = np.random.default_rng(seed)
-    active = np.zeros((n_rows, 3), bool)
+    rng, active = np.random.default_rng(seed), np.zeros((n_rows, 3), bool)
     pairs = np.array([[0, 1], [1, 2]])
     space, cluster = rng.integers(2, size=n_rows), rng.permutation(np.arange(n_rows) % 4)
     np.put_along_axis(active, pairs[space], True, axis=1)

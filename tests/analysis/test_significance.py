@@ -175,8 +175,7 @@ def planted(seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
 
 
 def test_effects_are_those_of_scipy_without_chance():
-    rng = np.random.default_rng(2)
-    n = 4000
+    rng, n = np.random.default_rng(2), 4000
     active = np.ones((n, 1), bool)
     active[: n // 2] = False
     scores = np.where(active, rng.normal(size=(n, 1)), 0.0)
@@ -312,8 +311,7 @@ def blocks_of_features(rng, n):
 
 
 def test_planted_sets_come_first():
-    rng = np.random.default_rng(1)
-    W = np.zeros((2, D))
+    rng, W = np.random.default_rng(1), np.zeros((2, D))
     W[0, :12], W[1, 40:52] = 1.0, -1.0
     Z = np.eye(2)[rng.integers(0, 2, 300)]
     X = 3 * (Z * rng.normal(1, 1, size=(300, 2))) @ W + blocks_of_features(rng, 300)

@@ -52,8 +52,7 @@ def dataset(labels: dict = LABELS) -> Dataset:
 
 
 def run_of(seed: int = 0) -> FittedRun:
-    rng = np.random.default_rng(seed)
-    active = np.zeros((30, 3), dtype=bool)
+    rng, active = np.random.default_rng(seed), np.zeros((30, 3), dtype=bool)
     np.put_along_axis(active, rng.permuted(np.tile([0, 1, 2], (30, 1)), axis=1)[:, :2], True, 1)
     return fitted_run(
         scores=(rng.normal(size=(30, 3)) * active).astype(np.float32),

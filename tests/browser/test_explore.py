@@ -87,8 +87,7 @@ def test_components_keep_their_numbers_when_k_goes_and_comes_back_and_little_is_
 def test_the_picture_moves_while_k_is_dragged_and_the_address_when_it_is_dropped(page):
     set_k(page, 5)
     page.wait_for_url("**k=5**", timeout=60 * SECOND)
-    before = page.url
-    slider = size(page).bounding_box()
+    before, slider = page.url, size(page).bounding_box()
     left, middle = slider["x"] + 8, slider["y"] + slider["height"] / 2  # half a thumb
     step = (slider["width"] - 16) / 11
 

@@ -22,8 +22,7 @@ from tests.browser.test_app import idle
 from tests.browser.test_tasks import drop, see
 
 pytestmark = pytest.mark.browser
-N = 10_000
-MOST_BYTES = 4_000_000
+N, MOST_BYTES = 10_000, 4_000_000
 
 
 def images() -> Dataset:

@@ -58,8 +58,7 @@ N = 300
 
 def run_of(sizes, K=6, seed=0, **given):
     """Rows that use as many components as `sizes` says, in turn."""
-    rng = np.random.default_rng(seed)
-    active = np.zeros((N, K), bool)
+    rng, active = np.random.default_rng(seed), np.zeros((N, K), bool)
     for n in range(N):
         active[n, rng.permutation(K)[: sizes[n % len(sizes)]]] = True
     scores = np.where(active, rng.normal(0, 3, (N, K)), 0).astype(np.float32)

@@ -261,8 +261,9 @@ TEXT = {
         facts={"Left out": "number (a code of each row)"},
     ),
     "a label and a year": Case(
-        "team,year,a,b\n" + "\n".join(f"{'AB'[i % 2]},{i // 2},{i / 3},{i % 7}" for i in range(20)),
-        *(None, ("year", "a", "b"), ["A, 0", "B, 0", "A, 1"], {"team": ["A", "B"]}),
+        "team,year,a,b\n"
+        + "\n".join(f"{'ABCDEFGHIJ'[i % 10]},{i // 10},{i / 3},{i % 7}" for i in range(30)),
+        *(None, ("year", "a", "b"), ["A, 0", "B, 0", "C, 0"], {"team": ["A", "B"]}),
     ),
     "names before their codes": Case(
         "iso_code,land,a,b\n" + "\n".join(f"X{i},Land {i},{i / 3},{i % 7}" for i in range(9)),

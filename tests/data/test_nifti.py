@@ -15,8 +15,7 @@ from appca.data.readers import read_many
 from appca.words import InputError
 from tests.data.file_makers import nifti
 
-VOLUMES = 20
-AFFINE = np.diag([-3.0, 3.0, 4.0, 1.0])
+VOLUMES, AFFINE = 20, np.diag([-3.0, 3.0, 4.0, 1.0])
 OBLIQUE = np.array([[0, 0.2, -3, 40], [2, 0, 0.1, -9], [0, -2.5, 0.3, 7], [0, 0, 0, 1.0]])
 VALUES = (100 + np.random.default_rng(0).integers(0, 50, (5, 6, 4, VOLUMES))).astype(np.int16)
 MASK = np.zeros((5, 6, 4), dtype=np.uint8)

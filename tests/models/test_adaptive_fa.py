@@ -286,8 +286,7 @@ def test_the_worst_rows_that_search_anew_are_a_share_of_the_weight(seed, monkeyp
         return search(rows, betas, model, **how)
 
     monkeypatch.setattr(factor_em.supports, "search", watched)
-    worth = np.arange(60.0)
-    members = np.tile([0, 1], (60, 1))
+    worth, members = np.arange(60.0), np.tile([0, 1], (60, 1))
     for w, number in [(None, 3), (np.r_[0.5, 0.5, 0.5, np.full(57, 1.0)], 5)]:
         rows, rng = about(given.X, centre_of(given.X), w), np.random.default_rng(0)
         factor_em.expect_sets(rng, state, rows, settings(2), (members, worth))

@@ -142,8 +142,7 @@ def test_finalists_are_the_best_that_differ():
 
 def test_every_start_climbs_to_its_end_and_the_highest_goes_on(rng, seed):
     rows = rows_of(planted(600, 15, 6, 3, seed=seed).X)
-    chosen = settings(rows, 6, 3)
-    seen = []
+    chosen, seen = settings(rows, 6, 3), []
     run, _ = searched(rng, rows, chosen, seen, climb.candidates("auto", 2, 6))
     names = [*NAMES, *["random rotation"] * 31]
     stages = [f"screening {i} of 35: {name}" for i, name in enumerate(names, start=1)]
