@@ -152,8 +152,7 @@ def associated(
         there = alike[0].there & complete
         used = active[there].sum(axis=0)
         both = np.flatnonzero(np.minimum(used, there.sum() - used) >= LEAST_ROWS)
-        many = np.flatnonzero(used >= 2 * LEAST_ROWS)
-        jobs = [(USE, both, there, active)]
+        many, jobs = np.flatnonzero(used >= 2 * LEAST_ROWS), [(USE, both, there, active)]
         jobs += [(SCORE, many[[i]], active[:, k] & there, scores) for i, k in enumerate(many)]
         for part, places, rows, measured in jobs:
             targets = measured[rows][:, places].astype(float)
@@ -266,8 +265,7 @@ def _tested(
     def draw(m: int, tests: np.ndarray) -> np.ndarray:
         # pair permutations of targets and parts: each pair is uniform, pairs are independent
         (some, k), (few, c) = (np.unique(x, return_inverse=True) for x in np.divmod(tests, C))
-        kept = np.isin(of, few)
-        orders = np.tile(np.arange(n), (b - (-m // b), 1))
+        kept, orders = np.isin(of, few), np.tile(np.arange(n), (b - (-m // b), 1))
         for block in map(slice, ends[:-1], ends[1:]):
             rng.permuted(orders[:, block], axis=1, out=orders[:, block])
         drawn = T[some][:, orders[b:]], Q[kept][:, orders[:b]]

@@ -344,8 +344,7 @@ class StabilityConfig(_HeldOut):
         def measure_step(step: Step, _report: object) -> list[Any]:
             of = units.max() + 1, max(2, (units.max() + 2) // 2), _SEED_STEP * step[0]
             train, rest = _but_empty(Y[mask := np.isin(units, sample_of(*of))], Y[~mask])
-            gains = list[float | None]()
-            again = _fitted(self, train, K, L)
+            gains, again = list[float | None](), _fitted(self, train, K, L)
             without = without_components(again, train, rest).mean()
             for k, active in others:
                 if not active <= k <= D or (k, active) == (K, L) or not can.is_exact(k, active):

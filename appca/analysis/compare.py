@@ -254,8 +254,7 @@ def log_density(Y: np.ndarray, mean: np.ndarray, B: np.ndarray, noise: np.ndarra
 
     B are the loadings W (q, D), `mean` and the variances `noise` (D,). No D x D matrix is built.
     """
-    W = B.astype(np.float64) / np.sqrt(noise)
-    Z = (Y.astype(np.float64) - mean) / np.sqrt(noise)
+    W, Z = B.astype(np.float64) / np.sqrt(noise), (Y.astype(np.float64) - mean) / np.sqrt(noise)
     inner = np.linalg.cholesky(np.eye(len(W)) + W @ W.T)
     explained = np.linalg.solve(inner, W @ Z.T)
     squares = np.einsum("md,md->m", Z, Z) - np.einsum("qm,qm->m", explained, explained)

@@ -294,8 +294,7 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
         if prepare is not None and prepare.is_by_row:  # sizes of rows are not in the fit
             values = [prepare.apply(side.astype(np.float64)) for side in values]
         n = sum(map(len, drawn))
-        sampled = n if n < len(group) + len(rest) else None
-        step = max(1, _BLOCK_VALUES // n)
+        sampled, step = n if n < len(group) + len(rest) else None, max(1, _BLOCK_VALUES // n)
         for start in range(0, dataset.n_features, step):
             part = slice(start, start + step)
             x, y = (side[:, part].astype(np.float64) for side in values)

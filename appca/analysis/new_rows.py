@@ -141,7 +141,7 @@ def drifted(
 
 LEVEL = 0.99  # default share of rows within each limit
 TAIL, RARE = (20, 0.1, 0.3), 0.001  # rows, and smallest and largest share; share above the limit
-JUDGED, LEAST_JOINT = (20, 20_000, 200), 5  # least and most rows, most features; rows per feature
+JUDGED, LEAST_JOINT = (20, 1 << 22), 5  # least rows, most values; rows per feature
 
 
 class NewRowsVerdict(NamedTuple):
@@ -170,20 +170,23 @@ def standing_out(distances: Distances) -> NewRowsVerdict:
 
 
 def odd_in_features(
-    X: np.ndarray, transform: Callable[[np.ndarray], np.ndarray], gaps: np.ndarray | None = None
+    X: np.ndarray, transform: Callable[[Any], Any], gaps: Any = None, ordered: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows of X (N, D) far in a feature or jointly; of all, the feature and ratio to limits.
 
-    A value is compared with its feature's tail; the covariance, of the nearest 90% of rows, needs
-    five rows a feature. Tails omit 3% or three rows. Features mostly of one value are no part.
+    A value, less that of its neighbours if `ordered`, is compared with its feature's tail; the
+    covariance, of the nearest 90% of rows, needs five rows a feature. Tails omit 3% or three rows.
     """
     from scipy.stats import chi2
     from sklearn.covariance import EmpiricalCovariance
 
     (n, D), none = X.shape, np.empty(0, int)
-    if not JUDGED[0] <= n <= JUDGED[1] or JUDGED[2] < D:
+    if n < JUDGED[0] or JUDGED[1] < X.size:
         return none, none, none
     Y = transform(X).astype(np.float64)
+    if ordered:
+        Y = np.pad(np.diff(Y, 2), ((0, 0), (1, 1)))
+        gaps = gaps if gaps is None else gaps | np.roll(gaps, 1, axis=1) | np.roll(gaps, -1, axis=1)
     varied = np.flatnonzero((np.median(Y, axis=0) != Y).mean(axis=0) > 0.5)
     d, is_near, most = len(varied), np.ones(n, bool), max(3, 3 * n // 100)
     if d < 2 or Y.shape[1] != D:  # names would not be those of columns

@@ -147,8 +147,7 @@ def distances(fitted: FittedRun) -> Distances:
     active, m = fitted.active, fitted.scores.astype(np.float64)
     by_feature = np.ndim(fitted.noise_variance) > 0
     noise = 1.0 if by_feature else fitted.noise_variance
-    tau2 = np.maximum(fitted.latent_variance, _TINY)
-    W = fitted.components.astype(np.float64)
+    tau2, W = np.maximum(fitted.latent_variance, _TINY), fitted.components.astype(np.float64)
     gram, u = np.eye(len(W)) if by_feature else np.asarray(W @ W.T), m * (noise / tau2)
     orthonormal = np.abs(gram - np.eye(len(gram))).max() < _ORTHONORMAL
     v, inside = (u, active.sum(axis=1)) if orthonormal else _solved(gram, active, u)

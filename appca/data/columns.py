@@ -121,8 +121,7 @@ def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matche
         if refusal is None and not has_gaps and "feature" not in more.values():
             break
         roles |= more
-    columns = matched(new, wanted)
-    left_out = dict.fromkeys(report.get("left_out", ()))
+    columns, left_out = matched(new, wanted), dict.fromkeys(report.get("left_out", ()))
     return columns._replace(ignored=tuple(left_out | dict.fromkeys(columns.ignored)))
 
 

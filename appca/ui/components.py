@@ -91,8 +91,7 @@ def listing(dataset: Dataset, shown: Shown) -> None:
     shares, whole = kit.shares(dataset, shown)
     total = len(shares)
     st.caption(f"{counted(total, 'component')}, {percent(whole, 1)} of the variance")
-    first = first_of_page(total, PAGE, f"drawer-components-{shown.config.id}")
-    cards = ""
+    first, cards = first_of_page(total, PAGE, f"drawer-components-{shown.config.id}"), ""
     for k in range(first, min(first + PAGE, total)):
         picture, weights = _look(dataset, shown, k)
         top = _top(shown, k, float(shares[k]))

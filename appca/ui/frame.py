@@ -46,8 +46,7 @@ def _outcome(shown: fits.Shown | None) -> None:
     said, told, improving = "Not fitted yet", "", shown is not None and kit.still_improves(shown)
     if shown is not None:
         imported = " · imported" if shown.config.imported is not None else ""
-        said = in_short(state.current_dataset(), shown) + imported
-        nats = nats_per_row(shown.info)
+        said, nats = in_short(state.current_dataset(), shown) + imported, nats_per_row(shown.info)
         told = f"{ending(shown)}. Log-likelihood of all rows: {nats}; higher is better."
     css = "ca-outcome ca-improving" if improving else "ca-outcome"
     st.html(tag("div", words(said), css, role="status", title=told))

@@ -257,7 +257,8 @@ WHAT_TO_DO = (
     "Check the values of the first rows. A row far from its subspace is often an error, or of a "
     "kind that the fit has not learned; a row far out within it is extreme, or an error."
 )
-LASSO, ODD = ":material/lasso_select:", "far in a feature or against the correlations"
+LASSO = ":material/lasso_select:"
+ODD = "far in a feature or against the correlations", "with a spike, unlike the features beside it"
 
 
 def _nearest(dataset: Dataset, shown: Shown) -> np.ndarray:
@@ -278,8 +279,10 @@ def unusual_sentences(dataset: Dataset, shown: Shown) -> tuple[str, str]:
     if number:
         t2, q = (said.ratios > 1).sum(axis=0)
         some = f"{number:,} of {n:,} rows stand{'s' * (number == 1)} out from the others"
-        ways = {"far from their subspace": q, "far out within their subspace": t2, ODD: len(odd)}
-        answer = f"{some}: {', '.join(f'{m:,} {way}' for way, m in ways.items() if m)}."
+        ways = {"far from their subspace": q, "far out within their subspace": t2}
+        ways[ODD[dataset.is_ordered]] = len(odd)
+        told = ", ".join(f"{m:,} {way}" for way, m in ways.items() if m)
+        answer = f"{some}: {told}{', some in several ways' if sum(ways.values()) > number else ''}."
     return answer, tails
 
 
@@ -288,7 +291,7 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
     ids = dataset.ids
     copies = {row: f"{ids[row]} (like {ids[of]})" for row, of in dataset.repeated_rows.items()}
     features = {row: f"{ids[row]} ({feature})" for row, feature in odd.items()}
-    told = {"Repeated rows": copies, capital(ODD): features}
+    told = {"Repeated rows": copies, capital(ODD[dataset.is_ordered]): features}
     if labels := kit.every(dataset):
         label, names, codes = labels[0]
         among = analysis.strays(codes, _nearest(dataset, shown)).items()

@@ -333,7 +333,7 @@ def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[i
     said = kept(f"unusual-{shown.key}", lambda: standing_out(described.distances(fitted)))
     if dataset.image_shape is not None:
         return said, {}, {}
-    of = dataset.X, before, dataset.missing
+    of = dataset.X, before, dataset.missing, dataset.is_ordered
     odd, worst, ratios = kept(f"odd-{shown.key}", lambda: odd_in_features(*of))
     if not len(worst):
         return said, {}, {}

@@ -244,8 +244,7 @@ def replacement_error(kernels, seed):
     """Log ratio of a replacement against dense densities; columns 1 and 4 are singletons."""
     rng, W, Y = small_world(seed, n_components=5, n_features=4)
     z, others = np.array([True, True, False, True, True]), np.array([1, 0, 2, 2, 0])
-    V = rng.normal(size=(2, 4))
-    kept = W[:, z & (others > 0)]
+    V, kept = rng.normal(size=(2, 4)), W[:, z & (others > 0)]
     wanted = log_row(Y[0], np.hstack([kept, V.T]), np.ones(4, dtype=bool)) - log_row(Y[0], W, z)
     Wt, T = np.ascontiguousarray(W.T), tableau(W, Y[0], z)
     ratio, singletons = kernels.replace_singletons(T, z.copy(), others, V, Y[0], VARIANCES, Wt)

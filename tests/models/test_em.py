@@ -522,8 +522,7 @@ def test_the_fit_ends_where_the_observed_likelihood_is_stationary(seed):
 
 def textbook_ppca(X, q, passes):
     """EM of PPCA with missing data, a row at a time: W free, x ~ N(0, I)."""
-    rng = np.random.default_rng(0)
-    D = X.shape[1]
+    rng, D = np.random.default_rng(0), X.shape[1]
     W, mean, noise = rng.normal(size=(D, q)), np.nanmean(X, axis=0), 1.0
     for _ in range(passes):
         first, second, rows = [], [], []

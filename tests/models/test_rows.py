@@ -141,8 +141,7 @@ def test_neither_tiles_nor_threads_nor_the_order_in_memory_move_a_bit(cores, see
     monkeypatch.setattr(threads, "cores", lambda: cores)
     rng = np.random.default_rng(seed)
     X, W = rng.standard_normal((9000, 11)), rng.standard_normal((11, 5))
-    whole = times(X, W)
-    read_only = np.asfortranarray(X)
+    whole, read_only = times(X, W), np.asfortranarray(X)
     read_only.flags.writeable = False
     equal(times(read_only, W), whole)
     equal(times(X[4:5], W), whole[4:5])
