@@ -21,6 +21,7 @@ export function componentName(meta, index) {
 /** @param {string} text */
 export const capital = (text) => text.replace(/^[a-z](?=[a-z ])/, (a) => a.toUpperCase());
 
+const DIGITS = new Intl.NumberFormat('en', { useGrouping: 'min2', maximumSignificantDigits: 5 });
 /** Format an integer as "12,345". @param {number} count */
 export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
@@ -60,8 +61,7 @@ async function reader(scene, { kind, buffer, names = [] }) {
     (kind === 'number' ? 'f4' : names.length > 255 ? 'u2' : 'u1');
   const values = await scene.array(buffer, wide);
   if (kind === 'category') return (row) => names[values[row]] ?? '';
-  return (row) =>
-    Number.isFinite(values[row]) ? Number(values[row].toPrecision(5)).toLocaleString('en') : '';
+  return (row) => (Number.isFinite(values[row]) ? DIGITS.format(values[row]) : '');
 }
 
 /** @param {Stage} stage @param {number} row @returns {Promise<Said>} */
