@@ -311,8 +311,8 @@ def of_rows(fitted: FittedRun, repeated: int, sparse: float = 0.0) -> list[Check
     checks = [clear] * (fitted.active.shape[1] > 2 and not fitted.active.all())  # of two, one is
     if sparse > MOST_SPARSE:
         of = f"{percent(sparse)} of rows"
-        why = f"In {of}, over half of the values are missing: do not rely on their scores."
-        checks.append(Check("doubtful", f"{of} mostly missing", why))
+        said = f"In {of}, over half of the values are missing: do not rely on their scores."
+        checks.append(Check("doubtful", f"{of} mostly missing", said))
     if repeated <= MOST_REPEATED * len(fitted.active):
         label = f"{repeated:,} repeated" if repeated else "No repeated rows"
         return [*checks, Check("good", label, why)]
