@@ -3,7 +3,7 @@
 The settings of a campaign identify its journal, which pages read while a job measures.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -99,6 +99,14 @@ class FitCampaign(Campaign, OfModel):
         return 0.0
 
 
-def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
+def sample_of(n_rows: int, max_rows: int | None, random_state: int) -> np.ndarray:
     """Return the indices of the rows to use, ascending: all, or a random sample of `max_rows`."""
     return np.sort(np.random.default_rng(random_state).permutation(n_rows)[:max_rows])
+
+
+def apart(dataset: Dataset, rows: np.ndarray, shares: Sequence[float], seed: Any) -> list[Any]:
+    """Divide rows at random into parts of these shares, ascending; units stay together."""
+    units = dataset.units[1][rows]
+    shuffled = np.random.default_rng(seed).permutation(np.unique(units))
+    ends = np.rint(np.cumsum(shares)[:-1] * len(shuffled)).astype(int)
+    return [rows[np.isin(units, part)] for part in np.split(shuffled, ends)]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from appca.analysis.campaign import CLEAR, MOST_ROWS, FitCampaign, Measure, Step, sample_of
+from appca.analysis.campaign import CLEAR, MOST_ROWS, FitCampaign, Measure, Step, apart, sample_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.models.settings import LEARNED, estimator_class
@@ -164,8 +164,7 @@ def folds(dataset: Dataset, n_folds: int, max_rows: int) -> list[tuple[np.ndarra
         f"{n_folds} folds need at least {max(n_folds, 4)} rows; got {len(rows)}, so choose "
         "fewer folds or more rows.",
     )
-    shuffled = np.random.default_rng([0, 1]).permutation(np.unique(units := dataset.units[1][rows]))
-    parts = [rows[np.isin(units, part)] for part in np.array_split(shuffled, n_folds)]
+    parts = apart(dataset, rows, [1 / n_folds] * n_folds, [0, 1])
     return [(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
 
 
@@ -330,8 +329,7 @@ class StabilityConfig(_HeldOut):
         """Return a function that fits to a half and compares this fit with others."""
         from appca.models.draws import match
 
-        [Y] = self.prepared(dataset, places := sample_of(dataset.n_rows, MOST_ROWS, 0))
-        units = np.unique(dataset.units[1][places], return_inverse=True)[1]
+        [Y] = self.prepared(dataset, every := sample_of(dataset.n_rows, MOST_ROWS, 0))
         K, L, D = self.parameters["n_components"], self.parameters["n_active"], Y.shape[1]
         of_ppca, more = ((K + 1) // 2, K + 1) if L == LEARNED else (L, L + 1)
         others = (of_ppca, of_ppca), (K if K > L else more, more)
@@ -342,8 +340,8 @@ class StabilityConfig(_HeldOut):
             return np.asarray(_fitted(self, Y, K, L).components_)
 
         def measure_step(step: Step, _report: object) -> list[Any]:
-            of = units.max() + 1, max(2, (units.max() + 2) // 2), _SEED_STEP * step[0]
-            train, rest = _but_empty(Y[mask := np.isin(units, sample_of(*of))], Y[~mask])
+            halves = apart(dataset, every, (0.5, 0.5), _SEED_STEP * step[0])
+            train, rest = _but_empty(*(Y[np.searchsorted(every, half)] for half in halves))
             gains, again = list[float | None](), _fitted(self, train, K, L)
             without = without_components(again, train, rest).mean()
             for k, active in others:

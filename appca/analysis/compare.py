@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from appca.analysis.campaign import CLEAR, FitCampaign, Measure, Report, Step, sample_of
+from appca.analysis.campaign import CLEAR, FitCampaign, Measure, Report, Step, apart, sample_of
 from appca.analysis.campaign import MOST_ROWS as MOST_MASKED
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
@@ -406,9 +406,8 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     rows = sample_of(dataset.n_rows, MOST_ROWS, 0)
     msg = f"Comparing models needs at least {LEAST_ROWS} rows; these data have {len(rows)}."
     refuse_if(len(rows) < LEAST_ROWS, msg)
-    order = np.random.default_rng([0, 2]).permutation(np.unique(units := dataset.units[1][rows]))
-    is_test = np.isin(units, order[: round(HELD_OUT * len(order))])
-    train, test = dataset.take(rows[~is_test]), dataset.X[rows[is_test]]
+    held_out, others = apart(dataset, rows, (HELD_OUT, 1 - HELD_OUT), [0, 2])
+    train, test = dataset.take(others), dataset.X[held_out]
     fitted = Preprocessing.from_dict(config.preprocessing).fit(train.X)
     X = fitted.transform(train.X)
     variance, varying = _moments(X)

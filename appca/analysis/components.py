@@ -264,8 +264,7 @@ def explained_shares(fitted: FittedRun, dataset: Dataset) -> tuple[np.ndarray, f
         lost = np.square(moved[at]) * (~np.isnan(Y) @ np.square(W).T) + 2 * moved[at] * (r @ W.T)
         return lost.sum(axis=0) / total, 1 - float(np.square(r).sum()) / total
     cross = 2 * len(s) * (moved[at] * (r @ W.T)).mean(axis=0)
-    off = len(s) * float(np.square(r.mean(axis=0)).sum())
-    squares = moved.T @ moved
+    off, squares = len(s) * float(np.square(r.mean(axis=0)).sum()), moved.T @ moved
     explained = float(np.sum(squares * gram) + cross.sum() - off)
     whole = max(float(fitted.error.sum(dtype=np.float64)) * W.shape[1] + explained, 1e-300)
     return (np.diagonal(squares) * lengths + cross) / whole, explained / whole

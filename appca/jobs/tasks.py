@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from appca.analysis import compare
-from appca.analysis.campaign import Campaign, FitCampaign, Measure, Report, Step
+from appca.analysis.campaign import Campaign, FitCampaign, Measure, Report, Step, apart, sample_of
 from appca.analysis.choose import GridConfig, StabilityConfig, checked
 from appca.analysis.compare import Cap, MaskedConfig, Method, ModelsConfig, RivalProjection, Split
 from appca.analysis.map_quality import EXACT, with_trust
@@ -495,13 +495,6 @@ def methods(config: QualityConfig) -> list[MethodWork]:
     ]
 
 
-def rows_of(dataset: Dataset, config: QualityConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Return the training and the held-out rows, ascending."""
-    order = np.random.default_rng(config.random_state).permutation(dataset.n_rows)[: config.rows]
-    held_out = round(HELD_OUT * len(order))
-    return np.sort(order[held_out:]), np.sort(order[:held_out])
-
-
 def split_of(dataset: Dataset, config: QualityConfig) -> Split:
     """Draw training and held-out rows; learn the preprocessing of both from the training rows.
 
@@ -510,7 +503,8 @@ def split_of(dataset: Dataset, config: QualityConfig) -> Split:
     if dataset.n_rows < LEAST_ROWS:
         msg = f"A comparison needs at least {LEAST_ROWS} rows; this data set has {dataset.n_rows}."
         raise InputError(msg)
-    kept, out = rows_of(dataset, config)
+    rows = sample_of(dataset.n_rows, config.rows, config.random_state)
+    out, kept = apart(dataset, rows, (HELD_OUT, 1 - HELD_OUT), config.random_state)
     train = dataset.take(kept)
     fitted = Preprocessing.from_dict(config.run["preprocessing"]).fit(train.X)
     test = fitted.transform(dataset.X[out])
