@@ -212,7 +212,7 @@ def _heading(dataset: Dataset, shown: fits.Shown, row: int, y: np.ndarray) -> st
         lines += tag("div", words(f"uses {counted(len(used), 'component')}, {chance}"))
     sure = float(fitted.membership[row])
     verdict = "? Doubtful" if sure < DOUBTFUL else "✓ Certain" if sure >= CERTAIN else "Likely"
-    verdict = "? Mostly missing values," if dataset.sparse_rows[row] else verdict
+    verdict = "? Few values;" if dataset.sparse_rows[row] else verdict
     css = "ca-doubt" if verdict.startswith("?") else "ca-sure"
     lines += tag("span", f"{verdict}{' panel' * bool(used)}: {percent(sure)}", css)
     return tag("div", _picture(dataset, row, 84) + tag("div", lines), "ca-point")
