@@ -10,8 +10,7 @@ from appca.data.dataset import Dataset
 from appca.data.sources import SOURCES
 from appca.words import shortened
 
-MOST_NAMED = 6  # maximum number of files that a script lists
-WIDTH = 88  # maximum line length of settings
+MOST_NAMED, WIDTH = 6, 88  # maximum number of listed files, and length of lines of settings
 
 
 class Recipe(NamedTuple):

@@ -20,16 +20,14 @@ ALIKE = 0.95  # minimum rank correlation with a technical measure that marks a c
 GAPS = "missing share"  # share of a row's cells that are missing
 USE, SCORE, WAYS, ALL = "use", "score", ("rises", "falls"), "all"
 LEAST_ROWS = 5  # minimum number of users of a component, and of other rows
-NAMED = 2  # maximum number of classes listed as high, and as low
-SIGNIFICANT = 0.05  # maximum q for proposing a name
+NAMED, SIGNIFICANT = 2, 0.05  # maximum: classes listed as high, and as low; q to propose a name
 _BATCH = re.compile(
     r"(^|[\W_])(batch|plate|lane|run|chip|slide|scanner|site|operator|session)([\W_\d]|$)", re.I
 )
 _TESTED = ["column", "kind", "component", "part", "n"]
 _TESTED += ["effect", "direction", "p", "least", "high", "low"]
 SORTED = "the file is sorted by this column"
-_EACH = 5  # minimum number of rows per term of a regression on covariates
-MOST_LINES = 30
+_EACH, MOST_LINES = 5, 30  # minimum number of rows per term of a regression on covariates
 _NEAR = 10  # rows on each side of a change of class
 _BARE = {"yes", "no", "true", "false", "none", "other"}  # need the name of their column
 _UNANSWERED = {"-", "?", "na", "n/a", "nan", "none", "null", "missing", "unknown", "no answer"}

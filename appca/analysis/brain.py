@@ -8,8 +8,7 @@ import numpy as np
 
 from appca.data.brain import Event, cleaned, drift
 
-LENGTH = 32.0  # duration of the blood response, in seconds
-_FINE = 0.1  # seconds; maximum step of the grid for events
+LENGTH, _FINE = 32.0, 0.1  # seconds: of the blood response; maximum step of the grid for events
 OVERLAP = "dice", "energy_inside", "on", "on_inside"
 FAMILY_WISE = 0.05  # probability of any false voxel in the reference map
 
@@ -31,8 +30,7 @@ def stimulus(
     a gamma density of shape 6 minus a sixth of the one of shape 16, scaled to sum 1.
     """
     fine = math.ceil(repetition / _FINE)
-    step = repetition / fine
-    shown = np.zeros(n_volumes * fine)
+    step, shown = repetition / fine, np.zeros(n_volumes * fine)
     for event in events:
         first = round((event.onset + shift) / step)
         last = max(round((event.onset + event.duration + shift) / step), first + 1)
@@ -94,9 +92,8 @@ def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
 def place(values: np.ndarray, active: np.ndarray) -> dict[str, float]:
     """Compare a component's map (V,), signed to increase with the stimulus, with the active voxels.
 
-    `dice` compares the active voxels with equally many of the strongest voxels. `energy_inside` is
-    the share of the map's squared values at active voxels. `on` and `on_inside` are the shares of
-    all and of active voxels that are nonzero. Without active voxels, shares are 0.
+    `dice` compares the active voxels with as many of the strongest. `energy_inside` is the share of
+    the map's squares, `on` and `on_inside` the shares of all and of active voxels that are nonzero.
     """
     on, squares = values != 0, np.square(values, dtype=np.float64)
     strongest = np.argsort(-values, kind="stable")[: np.count_nonzero(active)]

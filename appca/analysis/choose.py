@@ -19,8 +19,7 @@ from appca.models.settings import MODELS as ALL_MODELS
 from appca.storage.journal import Record
 from appca.words import fixed, percent, refuse_if
 
-MODELS = ("aPPCA", "aFA")  # models with an exact held-out likelihood
-MOST_CELLS = 600
+MODELS, MOST_CELLS = ("aPPCA", "aFA"), 600  # models with an exact held-out likelihood
 LEAST_NOISE = 1e-6  # of the mean feature variance; with less, components reproduce the rows
 LITTLE, MUCH = 0.1, 0.15  # shares of a gain: of one more component to be advised; not to be lacked
 OF_PPCA = {"latent_variance": "component"}  # with L = K
@@ -82,8 +81,7 @@ class GridConfig(_HeldOut):
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """All cells (K, L) with an exact likelihood, sorted by K, then L."""
-        every = product(self.components, self.actives)
-        can = ALL_MODELS[self.model].can
+        every, can = product(self.components, self.actives), ALL_MODELS[self.model].can
         return tuple((k, L) for k, L in every if k >= L and can.is_exact(k, L))
 
     def steps(self) -> list[Step]:
@@ -235,10 +233,9 @@ def gain(grid: GridTable, cell: Cell, of_k: int = 0) -> tuple[float, float]:
 def plainer(grid: GridTable, cell: Cell, refused: Collection[Cell] = ()) -> tuple[Cell, str]:
     """Return a good cell with few panels that should pass all checks, and flaws of `cell`.
 
-    A cell should pass if its components are the same in all folds, one more for each row adds
-    little, and its gain over PCA is clear. It has at least half of the whole gain of `cell`. Of
-    cells with 90% of the gain of the best of these, the smallest L is taken, then the best K.
-    Components of `refused` cells are known to change.
+    A cell should pass if its components are the same in all folds (in `refused` cells they are
+    not), one more per row adds little, its gain over PCA is clear, and it has at least half of the
+    gain of `cell`. Of those with 90% of the best's gain, the smallest L is taken, then the best K.
     """
     panels = np.array([[math.comb(k, L) for L in grid.actives] for k in grid.components])
     nats, least = grid.log_likelihood.mean(axis=-1), grid.cosines.copy()

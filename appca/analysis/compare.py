@@ -47,19 +47,14 @@ def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
 def moves(
     first: np.ndarray, second: np.ndarray, pairs: list[ComponentPair]
 ) -> tuple[np.ndarray, float]:
-    """Compare the supports (N, K) and (N, K') of the same rows in two fits.
-
-    `pairs` are the matched components. Returns the rows (N,) whose support differs, and the mean
-    Jaccard index of the supports.
-    """
+    """Return which rows differ in support, (N,), and the mean Jaccard index of their supports."""
     mine, theirs = [pair.first for pair in pairs], [pair.second for pair in pairs]
     both = (first[:, mine] & second[:, theirs]).sum(axis=1)
     either = first.sum(axis=1) + second.sum(axis=1) - both
     return both < either, float(np.where(either > 0, both / np.maximum(either, 1), 1.0).mean())
 
 
-_FA_PASSES = 500
-_LEAST_NOISE = 1e-6  # relative to the mean variance
+_FA_PASSES, _LEAST_NOISE = 500, 1e-6  # of factor analysis; relative to the mean variance
 GAUSSIAN_FLOOR = 1e-4  # added to all variances, relative to the mean variance
 PIECES = (1, 2, 4, 8, 16, 32)
 
@@ -266,8 +261,7 @@ MOST_ROWS, LEAST_ROWS, HELD_OUT = 3000, 20, 0.3
 LEAST_VARIANCE = 0.05  # minimum variance of a feature, relative to the mean variance
 LEAST_VARYING = 2.001  # minimum N / kurtosis of a feature
 SECONDS = 120.0  # time limit per method, for fits that can stop early
-MOST_LOST = 100.0  # nats on a single row above which the page warns of a method
-OUTLYING = 10.0  # factor of the mean absolute difference above which a loss is an outlier
+MOST_LOST, OUTLYING = 100.0, 10.0  # of a row that is warned of: nats; mean absolute differences
 MOST_AT_FLOOR = 0.2  # maximum share of noise variances at the floor
 PAPER, ROW_SCALES, VARIANCES = "paper", "scale", "variance"  # variants: one extension or none
 SWITCHES: dict[str, dict[str, str]] = {  # settings of each extension of the paper's model
@@ -455,11 +449,10 @@ def better(fits: dict[str, RivalProjection], variance: object) -> list[Ranked]:
 
 
 def advise(lines: list[Ranked]) -> ModelAdvice | None:
-    """Return the recommended variant, preferably a reliable one.
+    """Return the recommended variant, preferably a reliable one; None until one is measured.
 
     A variant ties with the best if the paired difference is within two standard errors. Ties are
-    ranked: the paper's model first, then row scales alone, then the fewest parameters. Returns
-    None until a variant has been measured.
+    ranked: the paper's model first, then row scales alone, then the fewest parameters.
     """
     variants = [line for line in lines if line.key in VARIANTS]
     variants = [line for line in variants if line.is_reliable] or variants
@@ -478,8 +471,7 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
 # compares their predictions with the true values, in preprocessed units.
 SHARE, REPEATS = 0.05, 3  # share of observed cells hidden in a repeat, number of repeats
 MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
-RIDGE, NEAR = "ridge", "near"
-NEIGHBOURS = 15
+RIDGE, NEAR, NEIGHBOURS = "ridge", "near", 15
 FILLED_AGAIN = 3  # number of iterations of ridge imputation
 
 

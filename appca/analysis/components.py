@@ -13,8 +13,7 @@ from appca.data.dataset import Dataset
 Floats = NDArray[np.float64]
 
 # Mean |cos| with the reference; 0.95 is an angle of about 18 degrees, and 0.8 one of about 37.
-IDENTIFIED, ROUGHLY = 0.95, 0.8
-USUAL = 0.5  # minimum share of draws that contain a component
+IDENTIFIED, ROUGHLY, USUAL = 0.95, 0.8, 0.5  # |cos|; minimum share of draws with a component
 MOST_SAMPLED = 2000  # draws, summed over all chains, or rows
 
 
@@ -67,8 +66,7 @@ def identification(cosine: float, present: float = 1.0) -> str:
     return levels[int(cosine >= ROUGHLY) + int(cosine >= IDENTIFIED)]
 
 
-DOUBTFUL = 0.5  # a row is doubtful if its support is less probable
-RARELY = 1e-2  # share of rows below which a component is rarely used
+DOUBTFUL, RARELY = 0.5, 0.01  # probability of a support, and share of rows of a component, below
 
 
 def own_name(model: FittedModel, k: int) -> str:
@@ -271,11 +269,10 @@ def explained_shares(fitted: FittedRun, dataset: Dataset) -> tuple[np.ndarray, f
 
 
 def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, float, float]:
-    """Compare values (N,) of the rows `inside`, (N,) bool, with the values of all other rows.
+    """Compare values (N,) of the rows `inside`, (N,) bool, with all others.
 
-    Returns the number of rows inside, their mean and standard deviation, Cohen's d (difference of
-    means in pooled standard deviations) and its standard error. The last two are NaN if either
-    side has fewer than two rows.
+    Returns their number, mean and standard deviation, Cohen's d (difference of means in pooled
+    standard deviations) and its standard error; these are NaN if a side has under two rows.
     """
     members, rest = values[inside], values[~inside]
     n, m = len(members), len(rest)

@@ -5,7 +5,7 @@ components; EM fits are judged by convergence, rows, and fits to halves of the r
 """
 
 import math
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
@@ -22,8 +22,7 @@ from appca.words import counted, fixed, percent, shortened
 QUANTILE, WITHIN, SURELY = 0.025, 0.005, 0.95
 BURN_IN_ERROR = 0.001  # maximum distance from stationarity after burn-in
 _PER_VARIANCE = (NormalDist().inv_cdf((SURELY + 1) / 2) / WITHIN) ** 2  # draws per variance
-INDEPENDENT_DRAWS = math.ceil(QUANTILE * (1 - QUANTILE) * _PER_VARIANCE)
-LEAST_LENGTH = 10
+INDEPENDENT_DRAWS, LEAST_LENGTH = math.ceil(QUANTILE * (1 - QUANTILE) * _PER_VARIANCE), 10
 
 
 class Requirement(NamedTuple):
@@ -87,15 +86,15 @@ def required(alpha: float, beta: float, thin: int = 1) -> Requirement:
 
 # Vehtari et al. (2021): rank-normalized split R-hat below 1.01, and 100 effective draws per chain.
 LARGEST_R_HAT, SUSPECT_R_HAT, LEAST_ESS_PER_CHAIN = 1.01, 1.05, 100
-LEAST_DRAWS = 4  # required by ArviZ
-WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): longer chains do not help
+LEAST_DRAWS, WORRYING_DEPENDENCE = 4, 5.0  # by ArviZ; Raftery & Lewis: longer chains do not help
 
 Level = Literal["good", "unknown", "doubtful", "bad"]
 LEVELS: tuple[Level, ...] = ("good", "unknown", "doubtful", "bad")
 MOST_DOUBTFUL, MOST_REPEATED = 1 / 3, 0.01  # maximum shares of doubtful and of repeated rows
 MOST_AT_FLOOR, MOST_SPARSE = 0.05, 0.1  # maximum shares of features at their floor; sparse rows
 MOST_BEFORE_BAD = 0.5  # maximum share of one row in the squared projections
-LEAST_USERS = 20  # of a component, to judge the share of one row in it
+LEAST_USERS = 20  # of a component or class, to judge it
+MUCH_LESS, TIMES = 0.15, 2.0  # explained share below, and squared error above, the other rows'
 
 SCALARS = {
     "log_joint": "joint log-density",
@@ -318,6 +317,42 @@ def of_rows(fitted: FittedRun, repeated: int, sparse: float = 0.0) -> list[Check
         return [*checks, Check("good", label, why)]
     why += " Copies make the fit look more certain: remove those that are copies."
     return [*checks, Check("doubtful", f"{repeated:,} repeated", why)]
+
+
+def of_classes(fitted: FittedRun, classes: Iterable[tuple[str, Any, Any]]) -> list[Check]:
+    """Check that classes, each label's title, names and codes (N,), are described like others."""
+    m, W = (np.asarray(x, np.float64) for x in (fitted.scores, fitted.components))
+    tau2 = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
+    shrunk = 2 * np.diag(np.mean(fitted.noise_variance) / tau2)  # fit times error
+    squares = np.stack([(m @ (W @ W.T + shrunk) * m).sum(axis=1), fitted.error * len(W.T)])
+    found = list[tuple[float, float, str]]()
+    for title, names, codes in classes:
+        of = codes >= 0
+        sums = [np.bincount(codes[of], x, len(names)) for x in (None, *squares[:, of])]
+        (n, described, left), others = sums, [x.sum() - x for x in sums]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share, rest = described / (described + left), others[1] / (others[1] + others[2])
+            is_less = (share < rest - MUCH_LESS) & (left / n > TIMES * others[2] / others[0])
+        for c in np.flatnonzero(is_less & (n >= LEAST_USERS)):
+            name = f"“{shortened(names[c], 24)}” ({shortened(title, 24)})"
+            found.append((share[c], rest[c], name))
+    if not found:
+        return []
+    part, whole, name = min(found)
+    why = f"The fit explains {percent(part)} of the variance of {name}, of other rows "
+    why += f"{percent(whole)}: raise L or K, or fit these rows alone."
+    return [Check("doubtful", f"{name} is described worse", why)]
+
+
+def of_scales(fitted: FittedRun) -> list[Check]:
+    """Check that few learned row scales are at the limits of their values."""
+    if fitted.row_scales is None or fitted.row_scale_values is None:
+        return []
+    u, (low, high) = fitted.row_scales, fitted.row_scale_values[[0, -1]]
+    share = float(((u < 1.05 * low) | (u > 0.95 * high)).mean())
+    why = f"{percent(share)} of rows have a scale at the limits {low:g} and {high:g}: their errors "
+    why += "differ more than the model allows, and it is too sure of those with the largest."
+    return [Check("doubtful", "Scales at their limits", why)] * (share > MOST_AT_FLOOR)
 
 
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:

@@ -19,8 +19,7 @@ from appca.words import naming_extra, refuse_if, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_ROWS = 1_000  # rows sampled for the null
-MOST_DEVIATIONS = 3.0  # clip of each weight
+MOST_ROWS, MOST_DEVIATIONS = 1_000, 3.0  # rows sampled for the null; clip of each weight
 _LEAST_SPREAD = 1e-12
 
 
@@ -134,7 +133,6 @@ def _members(
     out = [f"{name}, {n} features found" for name, n in counts.items() if name not in kept]
     msg = f"No set has {least} or more of the {D:,} features ({shortened('; '.join(out), 80)}); "
     refuse_if(not kept, f"{msg}name them as in the sets.")
-    ends = np.cumsum([0, *map(len, kept.values())])
-    flat = np.concatenate(list(kept.values()))
+    ends, flat = np.cumsum([0, *map(len, kept.values())]), np.concatenate(list(kept.values()))
     members = csc_array((np.ones(len(flat)), flat, ends), shape=(D, len(kept)))
     return list(kept), members, [len(listed[name]) for name in kept], out

@@ -128,8 +128,7 @@ class FittedModel(_ReadOnly):
 
         Raises KeyError for missing arrays, ValueError if an array should be a number.
         """
-        draws = _without(DRAWS, arrays)
-        msg = "the draws of the posterior do not match each other"
+        draws, msg = _without(DRAWS, arrays), "the draws of the posterior do not match each other"
         refuse_if(draws and not _are_draws(draws, arrays), msg)
         parts: dict[str, Any] = {name: arrays[name] for name in _EVERY_MODEL}
         parts |= {name: arrays[name] for name in _SOME_MODELS if name in arrays}

@@ -14,8 +14,7 @@ from appca.data.dataset import MISSING, Dataset, categories
 from appca.frames import column_of as column_of_table
 from appca.words import number, percent, refuse_if, shortened
 
-MOST_FEATURES = 1000  # maximum number of features in a list
-MOST_RANKED = 5_000  # maximum number of rows for ranking neighbours in panels on a page
+MOST_FEATURES, MOST_RANKED = 1000, 5_000  # in a list; rows whose neighbours in panels are ranked
 OF_CLASSES = {"is": "is one of", "is not": "is none of"}
 OF_NUMBERS = {"above": "is above", "below": "is below"}
 OF_NUMBERS |= {"highest": "is among the highest, %", "lowest": "is among the lowest, %"}
@@ -128,8 +127,7 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
     if relation in ("highest", "lowest"):
         msg = f"A share of rows must be between 0 and 100%; got {limit:g}."
         refuse_if(not 0 < limit < 100, msg)
-        there = values[np.isfinite(values)]
-        share = 100 - limit if relation == "highest" else limit
+        there, share = values[np.isfinite(values)], 100 - limit if relation == "highest" else limit
         limit = float(np.percentile(there, share)) if len(there) else np.nan
     with np.errstate(invalid="ignore"):
         return values > limit if relation in ("above", "highest") else values < limit
@@ -172,12 +170,10 @@ def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
     return {row: int(most[row]) if 2 * largest[row] >= NEAREST else -1 for row in rows}
 
 
-LEAST = 2  # minimum number of rows per side
-LEAST_USERS = 5  # minimum number of users of a component per side, to compare scores
+LEAST, LEAST_USERS = 2, 5  # minimum per side: rows; users of a component, to compare scores
 MOST_CLASSES = 50  # maximum number of classes of a column; the largest are used
 MOST_VALUES = 1 << 24  # maximum number of ranked values; larger data are sampled
-EXACT = 20  # maximum number of rows for the exact rank test
-SMALL_COUNT = 5.0  # expected count of a cell below which the exact test is used
+EXACT, SMALL_COUNT = 20, 5.0  # exact tests: up to so many rows; for smaller expected counts
 NAMED, MOST_SHOWN = 3, 10  # maximum number of differences in the sentence and in its chart
 NEGLIGIBLE = 0.147  # smaller |delta| are negligible (Romano et al., 2006)
 SIGNIFICANT = 0.05

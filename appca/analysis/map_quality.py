@@ -250,9 +250,8 @@ def nearest_classes(
 ) -> list[tuple[str | None, float]]:
     """Find the nearest class of each class in the projection.
 
-    Each row votes for the class of the nearest row of another class in its own subspace, by the
-    distance of projections. Ties go to the first class in `names`. Returns the winning class and
-    its share of the votes, or None if no row shares its subspace with another class.
+    Each row votes for the class of the nearest row of another class in its own subspace. Returns
+    the winning class and its share of the votes; None if no row shares its subspace with another.
     """
     from scipy.spatial.distance import cdist
 

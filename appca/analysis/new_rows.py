@@ -217,8 +217,7 @@ def odd_in_features(
 def _tail_limit(x: np.ndarray, most: int) -> float:
     """Return the limit of an exponential tail of x (n,) without up to `most` values above it."""
     n, x = len(x), np.sort(x)
-    tail = float(np.clip(TAIL[0] / n, *TAIL[1:]))
-    rest = n - np.arange(most, -1, -1)
+    tail, rest = float(np.clip(TAIL[0] / n, *TAIL[1:])), n - np.arange(most, -1, -1)
     start, sums = ((1 - tail) * rest).astype(int), np.append(0.0, np.cumsum(x))
     excess = np.maximum(sums[rest] - sums[start] - (rest - start) * x[start], 0.0)
     far = (RARE / tail) ** (-1 / np.maximum(rest - start - 1, 1)) - 1  # the mean is estimated

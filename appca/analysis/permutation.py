@@ -57,8 +57,7 @@ def _tail(observed: np.ndarray, top: np.ndarray, n: int) -> np.ndarray:
         return np.ones(len(observed))
     ordered = np.sort(top)
     start = (ordered[:, -m] + ordered[:, -m - 1]) / 2
-    above = ordered[:, -m:] - start[:, None]
-    place = (np.arange(1, m + 1) - 0.35) / m
+    above, place = ordered[:, -m:] - start[:, None], (np.arange(1, m + 1) - 0.35) / m
     mean, weighted = above.mean(axis=1), (above * (1 - place)).mean(axis=1)
     with np.errstate(all="ignore"):
         xi = 2 - mean / (mean - 2 * weighted)

@@ -14,8 +14,7 @@ from appca.models.settings import ENUMERATED
 if TYPE_CHECKING:
     from appca.data.dataset import Dataset
 
-_BLOCK_VALUES = 1 << 21
-_TINY = np.finfo(float).tiny
+_BLOCK_VALUES, _TINY = 1 << 21, np.finfo(float).tiny
 
 
 class RowParts(NamedTuple):
@@ -151,8 +150,7 @@ def distances(fitted: FittedRun) -> Distances:
     gram, u = np.eye(len(W)) if by_feature else np.asarray(W @ W.T), m * (noise / tau2)
     orthonormal = np.abs(gram - np.eye(len(gram))).max() < _ORTHONORMAL
     v, inside = (u, active.sum(axis=1)) if orthonormal else _solved(gram, active, u)
-    n_features = 0 if by_feature else W.shape[1]
-    t2 = np.einsum("nk,nk->n", m + v, m / tau2)
+    n_features, t2 = 0 if by_feature else W.shape[1], np.einsum("nk,nk->n", m + v, m / tau2)
     squares = fitted.error.astype(np.float64) * n_features - np.einsum("nk,nk->n", v, u)
     q, outside = np.maximum(squares, 0.0) / noise, np.maximum(n_features - inside, 0)
     scales = fitted.row_scale_values, fitted.row_scale_probabilities
@@ -252,8 +250,7 @@ def similar(
             different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
             n_groups = min(max(1, round(len(points) / size)), MOST_GROUPS, different)
             labels = KMeans(n_groups, n_init=STARTS, random_state=seed).fit(points).labels_
-            whole = np.square(points - points.mean(axis=0)).sum(axis=1).mean()
-            of_subspace = []
+            whole, of_subspace = np.square(points - points.mean(axis=0)).sum(axis=1).mean(), []
             for label in np.unique(labels):
                 members = np.flatnonzero(labels == label)
                 # the centres of k-means are inexact

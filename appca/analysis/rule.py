@@ -33,8 +33,7 @@ class Clause(NamedTuple):
             return np.asarray(np.asarray(plain, dtype=bool) == self.value)
         if self.value is not None:
             return np.asarray(frames.class_names(values) == self.value, dtype=bool)
-        x = frames.numbers_of(values)
-        low = -np.inf if self.low is None else self.low
+        x, low = frames.numbers_of(values), -np.inf if self.low is None else self.low
         high = np.inf if self.high is None else self.high
         return np.asarray((x > low) & (x < high))
 

@@ -159,9 +159,8 @@ def embed(
 ) -> Embedding:
     """Compute a UMAP embedding of all rows; call it in a worker process only.
 
-    `report` receives stages, in the order of `jobs.tasks.map_seconds`, and their completed
-    fractions. The store caches the neighbours. The start "appca" needs the `scores` (N, K) of its
-    run. `fitted` is the fitted preprocessing. Raises InputError for too few rows or scores.
+    `report` receives stages, in the order of `jobs.tasks.map_seconds`, and their fractions. The
+    start "appca" needs the `scores` (N, K) of its run. InputError for too few rows or scores.
     """
     refuse_if(
         config.n_neighbors >= dataset.n_rows,

@@ -187,8 +187,7 @@ class Delivery:
     async def _answer(self, request: Request) -> Response:
         if self.session_of(request) is None:
             return _refusal(403)
-        asked = self._questions.get(request.path_params["name"])
-        what = request.path_params["what"]
+        asked, what = self._questions.get(request.path_params["name"]), request.path_params["what"]
         if asked is None or what not in asked.answers:
             return _refusal(404)
         body = bytearray()

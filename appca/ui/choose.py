@@ -137,8 +137,7 @@ def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
 
 def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> None:
     st.query_params[ADDRESS] = config.id
-    told = "Finished fits are kept if you cancel."
-    live = partial(_draw_live, config)
+    told, live = "Finished fits are kept if you cancel.", partial(_draw_live, config)
     if kit.follow(config.id, "choose_cancel", told, live):
         return
     measured, steps = config.records(home()), config.steps()

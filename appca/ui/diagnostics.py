@@ -1,6 +1,7 @@
 """The tab Diagnostics: whether the fit is reliable, and why."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,6 @@ from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import LEAST_SPAN, likelihood
 from appca.runs.fit import halves_of
 from appca.runs.home import home
-from appca.runs.run import RunConfig
 from appca.ui import choose, kit
 from appca.ui.choose import Look
 from appca.ui.downloads import save_button
@@ -184,9 +184,13 @@ ANSWERS = {
 SHORT = {"L is too small": "L could be higher"}
 
 
-def _of_scales(dataset: Dataset, config: RunConfig) -> list[Check]:
+def _of_kinds(dataset: Dataset, shown: Shown) -> list[Check]:
     why = "A scale per row describes held-out rows clearly better: use row scales, and fit again."
-    return [Check("doubtful", "Rows differ in scale", why)] * choose.prefers_scales(dataset, config)
+    less = choose.prefers_scales(dataset, shown.config)
+    checks = [Check("doubtful", "Rows differ in scale", why)] * less
+    of = partial(diagnostics.of_classes, shown.fitted, kit.every(dataset))
+    checks += diagnostics.of_scales(shown.fitted)
+    return checks + kept(f"classes-{shown.key}-{[*dataset.labels]}", of)
 
 
 def _halves(dataset: Dataset, shown: Shown) -> tuple[Stability | None, bool]:
@@ -207,7 +211,7 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
         return kit.ending(shown)
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
     every = [*used, *diagnostics.of_rows(fitted, 0, dataset.sparse_rows.mean())]
-    every += [*diagnostics.of_halves(*_halves(dataset, shown)), *_of_scales(dataset, shown.config)]
+    every += [*diagnostics.of_halves(*_halves(dataset, shown)), *_of_kinds(dataset, shown)]
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
     return {"good": "Fits well", "unknown": kit.ending(shown)}.get(level, SHORT.get(said, said))
@@ -235,7 +239,7 @@ def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Che
     else:
         why = "This check does not support the model: compare the fit with another start."
         checks.append(Check("doubtful", "Not checked on halves", why))
-    checks += _of_scales(dataset, shown.config)
+    checks += _of_kinds(dataset, shown)
     checks += diagnostics.of_rows(fitted, len(dataset.repeated_rows), dataset.sparse_rows.mean())
     return diagnostics.worst(checks), checks
 

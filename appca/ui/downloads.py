@@ -84,8 +84,7 @@ def rows_popover(dataset: Dataset, shown: fits.Shown, rows: np.ndarray, *, key: 
 
 def component_buttons(dataset: Dataset, shown: fits.Shown) -> None:
     """Draw a button per format for the components."""
-    columns = Columns(named=any(shown.fitted.names))
-    patterns = _patterns(shown.key, shown.fitted)
+    columns, patterns = Columns(named=any(shown.fitted.names)), _patterns(shown.key, shown.fitted)
     content = (dataset, shown.fitted, patterns, columns)
     files: dict[str, Callable[[], bytes | str]] = {
         "csv": lambda: csv_bytes(tables.component_table(*content)),

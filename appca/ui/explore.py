@@ -81,8 +81,7 @@ def class_bars(classes: Colour, mask: np.ndarray) -> str:
     every = np.bincount(codes[codes >= 0], minlength=len(classes.names))
     counts = np.bincount(codes[(codes >= 0) & mask], minlength=len(classes.names))
     order = np.argsort(-counts, kind="stable")
-    there = order[counts[order] > 0]
-    table = levels(classes).table
+    there, table = order[counts[order] > 0], levels(classes).table
     for code in there[:MOST_BARS]:
         width = f"width:{counts[code] / counts.max():.0%};background:{table[code]}"
         bar = tag("div", tag("div", "", style=width), "ca-track")

@@ -191,8 +191,7 @@ def first_of_page(total: int, size: int, key: str) -> int:
 def onward(place: str, label: str, icon: str = ":material/arrow_forward:") -> None:
     """Draw a link to another page, or with ``page/tab`` to one of its tabs."""
     page, _, tab = place.partition("/")
-    query = {"tab": tab} if tab else None
-    file = f"pages/{page}/{page}.py"
+    query, file = {"tab": tab} if tab else None, f"pages/{page}/{page}.py"
     st.page_link(file, label=label, icon=icon, width="content", query_params=query)
 
 

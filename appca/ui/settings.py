@@ -345,8 +345,7 @@ def _widget(name: str, field: SettingChoice | Number, now: RunConfig) -> None:
 
 @guarded
 def _apply_model(name: str, widget: str) -> None:
-    value = st.session_state[widget]
-    usual = defaults(state.config().model)
+    value, usual = st.session_state[widget], defaults(state.config().model)
     if value == FIXED:
         value = usual["n_active"] if name == "n_active" else 1.0
     state.set_parameters(**{name: value, **_together(name, value, usual)})

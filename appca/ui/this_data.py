@@ -247,8 +247,7 @@ def _preview(reading: Reading, opened: Opened | None, key: str) -> None:
 
 
 def _table(drawn: list[tuple[SeenColumn, ColumnLook]], can_change: bool) -> str:
-    heads = "".join(_head(column, look, can_change) for column, look in drawn)
-    rows = ""
+    heads, rows = "".join(_head(column, look, can_change) for column, look in drawn), ""
     for i in range(max((len(look.cells) for _, look in drawn), default=0)):
         cells = ""
         for column, look in drawn:

@@ -316,8 +316,7 @@ def test_cells_are_compared_fold_by_fold():
 
 
 def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
-    values = np.full((4, 3, 3), -9.0)
-    as_good = np.array([0.1, -0.2, 0.15])
+    values, as_good = np.full((4, 3, 3), -9.0), np.array([0.1, -0.2, 0.15])
     values[2, 1] = 0.0  # the best mean
     values[1, 1] = -np.abs(as_good.mean()) + as_good - as_good.mean()
     values[3, 0] = -1.0  # smaller L, but worse in every fold
@@ -383,8 +382,7 @@ def test_a_stability_is_that_of_fits_to_halves_by_hand(tmp_path, each):
     config = StabilityConfig(*of, parameters, repeats=2)
     assert config.outcome(tmp_path) is None
     config.complete(dataset, tmp_path)
-    stability = config.outcome(tmp_path)
-    Y = dataset.X - dataset.X.mean(axis=0)
+    stability, Y = config.outcome(tmp_path), dataset.X - dataset.X.mean(axis=0)
     few = np.sort(np.random.default_rng(2000).permutation(90 // each)[: round(45 / each)])
     rows = (each * few[:, None] + np.arange(each)).ravel()
     rest = np.setdiff1d(np.arange(90), rows)

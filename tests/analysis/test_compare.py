@@ -157,12 +157,10 @@ def test_a_noise_of_each_feature_is_found_where_it_was_planted(seed, tmp_path, m
     lines = {line.key: line for line in ranked_models(fits)}
     assert "noise" in advise(list(lines.values())).chosen.key
     # The same difference by another route: both estimators by hand, on the same rows.
-    split = split_of(dataset(X), settings(X))
-    given = settings(X).parameters
+    split, given = split_of(dataset(X), settings(X)), settings(X).parameters
     kinds = [AdaptivePPCA(2, 1, noise=one, **given) for one in ("feature", "shared")]
     gaps = np.subtract(*(model.fit(split.train).score_samples(split.test) for model in kinds))
-    error = gaps.std(ddof=1) / np.sqrt(len(gaps))
-    found = lines["noise"]
+    error, found = gaps.std(ddof=1) / np.sqrt(len(gaps)), lines["noise"]
     assert (found.nats, found.error) == pytest.approx((gaps.mean(), error), rel=1e-6)
     assert found.fit.n_parameters == kinds[0].n_parameters_
     assert len(set(VARIANTS)) == 9

@@ -61,8 +61,7 @@ def test_average_and_patterns_rebuild_what_the_fit_rebuilds(options, seed):
     before = Preprocessing(**options).fit(rng.normal(size=(60, 6)) * np.arange(1, 7) + 5)
     W, mean = rng.normal(size=(3, before.n_features)), rng.normal(size=before.n_features)
     fitted = fitted_run(rng.random((60, 3)) < 0.6, components=W, mean=mean, preprocessing=before)
-    z = rng.normal(size=3)
-    found = steering(fitted)
+    z, found = rng.normal(size=3), steering(fitted)
     expected = before.inverse_transform((mean + z @ W)[None])[0]
     np.testing.assert_allclose(found.average + z @ found.patterns, expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(found.reach, np.abs(fitted.scores).max(axis=0))
@@ -279,8 +278,7 @@ def test_shares_are_means_over_all_orders_and_add_up_to_all_of_the_variance(mode
     orders = list(permutations(range(3)))
     for (name, block), group in shares.groupby(["class", "block"]):
         rows, columns = name == CLASSES, BLOCKS[block]
-        y = (X - mean)[rows][:, columns]
-        saved = np.zeros(3)
+        y, saved = (X - mean)[rows][:, columns], np.zeros(3)
         for order in orders:
             rest = y.copy()
             for k in order:

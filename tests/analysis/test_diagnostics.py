@@ -254,8 +254,7 @@ def test_draws_come_back_from_the_file_and_thinned_components_have_an_axis(seed,
     draws |= {"components": rng.normal(size=(2, n_kept, 3, 5)).astype(np.float32)}
     draws |= {"mean": rng.normal(size=(2, 30, 5)), "Z_mean": rng.random((2, 7, 3))}
     file.write_bytes(netcdf_bytes(draws | {"X_mean": draws["Z_mean"]}))
-    data = load_arviz().from_netcdf(str(file))
-    thinned = n_kept == 6
+    data, thinned = load_arviz().from_netcdf(str(file)), n_kept == 6
     group = data.constant_data if thinned else data.posterior
     axis = "thinned_draw" if thinned else "draw"
     assert ("components" in data.posterior) != thinned

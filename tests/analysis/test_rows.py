@@ -150,8 +150,7 @@ def test_with_noise_per_feature_t2_is_in_noise_units_and_q_says_nothing(seed):
     rng = np.random.default_rng(seed)
     V, psi = orthonormal(rng), rng.uniform(0.2, 3.0, D)
     active, Y = drawn(rng, V, 30)
-    plain = run_of(V, active, Y, noise=1.0)
-    W = V * np.sqrt(psi)
+    plain, W = run_of(V, active, Y, noise=1.0), V * np.sqrt(psi)
     rows = {"scores": plain.scores, "error": plain.error}
     run = fitted_run(active, **rows, components=W, noise_variance=psi, latent_variance=TAU2)
     found = distances(run)
@@ -168,8 +167,7 @@ def wine_run(model, preprocessing=None, **parameters):
 @pytest.mark.parametrize("reduce", [{}, {"pca": 6}])
 def test_average_terms_and_residual_add_up_to_the_row_in_its_own_units(reduce):
     dataset, fitted = wine_run("aPPCA", {"divide": 2.0, "scale": "feature", **reduce}, init="pca")
-    before = fitted.preprocessing
-    found = rows.parts(dataset, fitted, 11)
+    before, found = fitted.preprocessing, rows.parts(dataset, fitted, 11)
     assert found.components == tuple(np.flatnonzero(fitted.active[11]))
     np.testing.assert_array_equal(found.original, dataset.X[11])
     total = found.average + found.terms.sum(axis=0)

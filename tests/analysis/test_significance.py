@@ -258,11 +258,9 @@ def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name
     assert proposed_names(tests, {"rain"}) == expected
 
 
-N_ROWS = 300
-RNG = np.random.default_rng(1)
+N_ROWS, RNG = 300, np.random.default_rng(1)
 CODES, TWO = RNG.integers(0, 5, N_ROWS), RNG.integers(0, 2, N_ROWS)
-AGE = RNG.normal(40, 9, N_ROWS)
-NOISE = RNG.normal(size=(N_ROWS, 4))
+AGE, NOISE = RNG.normal(40, 9, N_ROWS), RNG.normal(size=(N_ROWS, 4))
 PLANTED = 2.0 * (CODES == 0) - 2.0 * (CODES == 3) + 0.1 * NOISE[:, 0]
 USED = (RNG.random(N_ROWS) < np.where(TWO, 0.9, 0.2))[:, None]
 NAMES = np.array(["setosa", "b", "c", "virginica", "e"])

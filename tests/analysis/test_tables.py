@@ -200,8 +200,7 @@ def test_csv_and_npz_hold_the_same_components(seed):
 
 N = 60
 WHOLE = np.arange(N) % 3
-GAP = [None, *WHOLE[1:].tolist()]
-FINE = np.linspace(0.0, 1.0, N)
+GAP, FINE = [None, *WHOLE[1:].tolist()], np.linspace(0.0, 1.0, N)
 DAYS = [date(2026, 1, 1) + timedelta(days=int(i)) for i in range(N)]
 
 

@@ -113,6 +113,25 @@ def test_few_repeated_rows_do_not_count(repeated, level):
     assert ([x[0].level for x in told], told[1][1]) == (["good", "doubtful"], told[0][0])
 
 
+def test_a_class_that_is_described_worse_and_scales_at_their_limits_are_told():
+    rng = np.random.default_rng(5)
+    X, codes = of_model(rng, 400, 3, 2)[0], np.repeat([0, 1, -1], [340, 50, 10])
+    X[340:] = X[:60] + rng.normal(size=X[340:].shape)
+    fitted = fitted_to(X, 3, 2)[2].fitted
+    (check,) = diagnostics.of_classes(fitted, [("kind", ["a", "b"], codes)])
+    whole = np.square(X - X.mean(axis=0))[340:390].mean()
+    left = fitted.error[340:390].mean()
+    told = int(check.why.split("explains ")[1].split("% of the variance of “b” (kind)")[0])
+    assert told == pytest.approx(100 * (1 - left / whole), abs=2)
+    assert not diagnostics.of_classes(fitted, [("kind", ["a", "b"], codes * (codes < 1))])
+    scales = np.r_[np.full(30, 0.1), np.ones(270)]
+    for u, told in ((scales, 1), (np.ones(300), 0), (10 / scales, 1)):
+        of = {"row_scales": u, "row_scale_values": np.array([0.1, 1, 10])}
+        of |= {"row_scale_probabilities": np.full(3, 1 / 3)}
+        checks = diagnostics.of_scales(fitted_run(np.ones((300, 2), dtype=bool), **of))
+        assert [c.label for c in checks] == ["Scales at their limits"] * told
+
+
 def test_rows_with_nothing_measured_are_set_aside_and_counted():
     rng = np.random.default_rng(0)
     X = of_model(rng, 30)[0]

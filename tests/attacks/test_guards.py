@@ -262,8 +262,7 @@ def test_the_routes_answer_no_stranger_and_health_says_whether_the_home_can_be_w
 
 
 def test_a_link_is_exchanged_for_a_cookie_that_opens_all():
-    guard = Guard(inside, KEY)
-    link = f"/?data=abc&token={KEY}&k=3"
+    guard, link = Guard(inside, KEY), f"/?data=abc&token={KEY}&k=3"
     assert ask(guard, link, "HEAD").status == 403
     answer = ask(guard, link)
     assert (answer.status, answer.headers["location"]) == (303, "/?data=abc&k=3")

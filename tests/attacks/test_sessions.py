@@ -416,8 +416,7 @@ STATEMENTS = ast.Import, ast.ImportFrom, ast.Assign, ast.Expr, ast.Assert
 
 def strange(text: str) -> list[str]:
     """Return what a script holds beside the imports, assignments and calls that are meant."""
-    found = []
-    tree = ast.parse(text)
+    found, tree = [], ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and not isinstance(node, STATEMENTS):
             found.append(f"statement {ast.unparse(node)}")

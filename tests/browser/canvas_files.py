@@ -17,14 +17,12 @@ from appca.plots.style import Colour
 from benchmarks.scenes import write
 from tests.fitted_runs import fitted_run
 
-ROOT = Path(__file__).parents[2]
-N = 900
+ROOT, N = Path(__file__).parents[2], 900
 
 
 def write_scene(folder: Path, L: int, K: int) -> None:
     """Rows in random pairs of components, with images of their class."""
-    random = np.random.default_rng(3)
-    active = np.zeros((N, K), bool)
+    random, active = np.random.default_rng(3), np.zeros((N, K), bool)
     for row in range(N):
         active[row, random.permutation(K)[:L]] = True
     scores = np.where(active, random.normal(1, 3, (N, K)), 0).astype(np.float32)

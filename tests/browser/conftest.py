@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-START_SECONDS = 120
+ROOT, START_SECONDS = Path(__file__).parents[2], 120
 WAIT_MS = 90_000  # three times as long as on a slow machine
 FLAGS = (
     "--no-sandbox",
@@ -71,8 +70,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
 def _started(script: Path, folder: Path, environment: dict[str, str]) -> Server:
     home = folder / "home"
     home.mkdir()
-    log = folder / "server.log"
-    port = _free_port()
+    log, port = folder / "server.log", _free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(script)]
     command += ["--server.port", str(port), "--server.headless", "true"]
     variables = {**os.environ, "APPCA_HOME": str(home), "PYTHONPATH": str(ROOT), **environment}

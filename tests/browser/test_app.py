@@ -9,8 +9,7 @@ import pytest
 
 from tests.browser.conftest import ROOT
 
-pytestmark = pytest.mark.browser
-APP = Path(__file__).parents[2] / "app.py"
+pytestmark, APP = pytest.mark.browser, Path(__file__).parents[2] / "app.py"
 DIGITS = 1797
 SECOND = 1000  # milliseconds
 POLL = 50  # milliseconds: to look at every frame makes the browser draw sixty of them a second

@@ -230,8 +230,7 @@ PLACE_OF = """(row) => {
 
 def test_a_row_that_the_page_covers_moves_to_where_it_is_seen_until_it_is_let_go(page):
     place = page.evaluate(HOLDS)
-    edge = place["x"] - 30
-    camera = "({ ...canvas.stage.views[0].cam })"
+    edge, camera = place["x"] - 30, "({ ...canvas.stage.views[0].cam })"
     before = page.evaluate(camera)
     page.evaluate(COVERS, edge)
     page.mouse.click(place["x"], place["y"])

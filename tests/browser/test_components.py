@@ -11,8 +11,7 @@ from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
 from tests.browser.test_app import APP, SECOND, idle
 
-pytestmark = pytest.mark.browser
-WAIT = 60 * SECOND
+pytestmark, WAIT = pytest.mark.browser, 60 * SECOND
 PIXELS = """() => {
   const canvas = document.querySelector('.ca-steer-image');
   const seen = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;

@@ -12,8 +12,7 @@ from tests.browser.test_app import POLL, SECOND, drawn, idle, link, size
 from tests.browser.test_explore import settled
 from tests.ui.conftest import PAGES
 
-pytestmark = pytest.mark.browser
-WAIT = 120 * SECOND
+pytestmark, WAIT = pytest.mark.browser, 120 * SECOND
 
 
 def address_of(address: str, place: str, query: str = "") -> str:

@@ -247,8 +247,7 @@ def test_a_click_shows_the_row_and_keys_go_to_its_nearest_rows(visit, address, w
     page = visit(f"{address}/?k=4&l=2", width=width, height=844).page
     settled(page, "said.panels === '6'")
     idle(page, 60)
-    row = click_a_point(page)
-    heading = page.locator(".ca-point .ca-name")
+    row, heading = click_a_point(page), page.locator(".ca-point .ca-name")
     heading.get_by_text(f"digit-{row}").wait_for(timeout=60 * SECOND)
     assert page.locator("figure", has_text="centre").first.is_visible()
     assert settled(page)["selected"] == "0", "all keep their colours"

@@ -23,8 +23,7 @@ from tests.browser.test_app import APP, drawn, idle
 from tests.browser.test_every_page import address_of, sound
 from tests.ui.conftest import PAGES
 
-LISTENING = "0A"
-LOOPBACK = {"0100007F", "00000000000000000000000001000000"}
+LISTENING, LOOPBACK = "0A", {"0100007F", "00000000000000000000000001000000"}
 GUARD = """
 import os, sys
 def note(event, arguments):
@@ -111,8 +110,7 @@ def test_no_other_machine_site_or_name_gets_a_connection(watched):
     assert asked(watched, STREAM, Origin=f"http://{evil}", **SOCKET) == 403
     assert asked(watched, STREAM, Origin=own, Host=evil, **SOCKET) == 403
     assert asked(watched, STREAM, Origin=f"http://{rebound}", Host=rebound, **SOCKET) == 403
-    port = f"{urlsplit(own).port:04X}"
-    listening = []
+    port, listening = f"{urlsplit(own).port:04X}", []
     for table in ("tcp", "tcp6"):
         file = Path(f"/proc/{watched.process.pid}/net/{table}")
         for line in file.read_text().splitlines()[1:] if file.exists() else []:
