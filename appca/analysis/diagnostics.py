@@ -325,7 +325,7 @@ def of_classes(fitted: FittedRun, classes: Iterable[tuple[str, Any, Any]]) -> li
     tau2 = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
     shrunk = 2 * np.diag(np.mean(fitted.noise_variance) / tau2)  # fit times error
     squares = np.stack([(m @ (W @ W.T + shrunk) * m).sum(axis=1), fitted.error * len(W.T)])
-    found = list[tuple[float, float, str]]()
+    worse = list[tuple[float, float, str]]()
     for title, names, codes in classes:
         of = codes >= 0
         sums = [np.bincount(codes[of], x, len(names)) for x in (None, *squares[:, of])]
@@ -335,10 +335,10 @@ def of_classes(fitted: FittedRun, classes: Iterable[tuple[str, Any, Any]]) -> li
             is_less = (share < rest - MUCH_LESS) & (left / n > TIMES * others[2] / others[0])
         for c in np.flatnonzero(is_less & (n >= LEAST_USERS)):
             name = f"“{shortened(names[c], 24)}” ({shortened(title, 24)})"
-            found.append((share[c], rest[c], name))
-    if not found:
+            worse.append((share[c], rest[c], name))
+    if not worse:
         return []
-    part, whole, name = min(found)
+    part, whole, name = min(worse)
     why = f"The fit explains {percent(part)} of the variance of {name}, of other rows "
     why += f"{percent(whole)}: raise L or K, or fit these rows alone."
     return [Check("doubtful", f"{name} is described worse", why)]

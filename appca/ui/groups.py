@@ -209,7 +209,9 @@ def _grouped(fitted: FittedRun, size: int) -> list[SimilarRows]:
 def _card(dataset: Dataset, shown: Shown, groups: FoundGroups, place: int, is_chosen: bool) -> str:
     group, classes = groups.groups[place], groups.classes
     head = tag("b", words(f"{'Both of ' if groups.by_pair else ''}{title(group.components)}"))
-    head += tag("span", counted(len(group.rows), "row"), "ca-quiet")
+    few = int(dataset.sparse_rows[group.rows].sum())
+    size = counted(len(group.rows), "row") + f", {few:,} with few values" * bool(few)
+    head += tag("span", size, "ca-quiet")
     if classes is not None:
         counts, chips = groups.mixtures[place].counts, ""
         order = [c for c in np.argsort(-counts, kind="stable") if counts[c]]

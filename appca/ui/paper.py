@@ -65,8 +65,7 @@ def laboratory() -> None:
     n_rows, K = truth.Z.shape
     title = f"Z, the first {min(MOST_SHOWN, n_rows)} of {counted(n_rows, 'row')}"
     chart(indicators({title: truth.Z[:MOST_SHOWN]}), "lab_z")
-    facts = described(design, truth.Z)
-    signal = np.square((truth.X * truth.Z) @ truth.W.T).mean()
+    facts, signal = described(design, truth.Z), np.square((truth.X * truth.Z) @ truth.W.T).mean()
     told = [
         (f"{facts['per_row']:.1f} of {K}", f"factors per row, sd {facts['per_row_sd']:.1f}"),
         (f"{facts['different_sets']:,}", "different supports"),

@@ -294,8 +294,9 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
                     st.html(_picture(dataset, row, 40))
                 of, label = str(dataset.ids[row]), names[codes[row]] if codes[row] >= 0 else ""
                 said = f"{of} ({label})" if label and not pictured else label or of
+                said = shortened(said) + " (few values)" * bool(dataset.sparse_rows[row])
                 look: Any = {"type": "tertiary", "help": f"Look at {markdown(of)}"}
-                press(markdown(shortened(said)), f"look-{where}-{row}", _show, dataset, row, **look)
+                press(markdown(said), f"look-{where}-{row}", _show, dataset, row, **look)
 
 
 Columns = dict[str, Any]  # by name: a value of each row

@@ -36,8 +36,7 @@ def propose(dataset: Dataset, key: str) -> None:
 def preprocessing(dataset: Dataset) -> None:
     """Draw the settings of the preprocessing."""
     options = Preprocessing.from_dict(state.config().preprocessing)
-    most = min(dataset.n_rows - 1, dataset.n_features)
-    pca = options.pca
+    most, pca = min(dataset.n_rows - 1, dataset.n_features), options.pca
     kind = "none" if pca is None else "dimensions" if isinstance(pca, int) else "share"
     shown = {name: getattr(options, name) for name in ("prepare", "divide", "centre", "scale")}
     shown |= {"reduce": kind, "dimensions": min(pca if isinstance(pca, int) else 50, most)}
