@@ -94,6 +94,12 @@ def shortened(text: object, limit: int = 40) -> str:
     return printable(flat if len(flat) <= limit else short)
 
 
+def of_column(title: object, name: object) -> str:
+    """Name a class with its column, "sex female", unless it begins with the column: "class 1"."""
+    begins = str(name).casefold().startswith(str(title).casefold())
+    return f"{shortened(title, 20)} " * (not begins) + shortened(name, 24)
+
+
 def printable(text: str) -> str:
     """Show invisible characters, such as terminal controls, as "�"."""
     return "".join(sign if sign.isprintable() or sign == _JOINER else "\ufffd" for sign in text)

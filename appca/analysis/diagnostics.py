@@ -16,7 +16,7 @@ from appca.analysis.campaign import CLEAR
 from appca.analysis.choose import BELOW_NOISE, MUCH, RECOVERED, Stability
 from appca.analysis.components import DOUBTFUL, ROUGHLY, farthest, rarely_used
 from appca.analysis.fitted import FittedRun
-from appca.words import counted, fixed, percent, shortened
+from appca.words import capital, counted, fixed, of_column, percent, shortened
 
 # Raftery & Lewis (1992): estimate a quantile within this error, with this probability.
 QUANTILE, WITHIN, SURELY = 0.025, 0.005, 0.95
@@ -302,6 +302,7 @@ def of_rows(fitted: FittedRun, repeated: int, sparse: float = 0.0) -> list[Check
     """Check how certain supports are, and the share of sparse rows and of repeated ones."""
     doubtful = float(np.mean(fitted.membership < DOUBTFUL))
     why = f"In {percent(doubtful)} of rows, no set of components is {percent(DOUBTFUL)} likely."
+    why = why if doubtful else "In every row, one set of components is over 50% likely."
     clear = Check("good", f"{percent(1 - doubtful)} of rows over half certain", why)
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: do not count rows per panel."
@@ -325,7 +326,7 @@ def of_classes(fitted: FittedRun, classes: Iterable[tuple[str, Any, Any]]) -> li
     tau2 = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
     shrunk = 2 * np.diag(np.mean(fitted.noise_variance) / tau2)  # fit times error
     squares = np.stack([(m @ (W @ W.T + shrunk) * m).sum(axis=1), fitted.error * len(W.T)])
-    worse = list[tuple[float, float, str]]()
+    worse: list[tuple[float, float, str]] = []
     for title, names, codes in classes:
         of = codes >= 0
         sums = [np.bincount(codes[of], x, len(names)) for x in (None, *squares[:, of])]
@@ -333,15 +334,14 @@ def of_classes(fitted: FittedRun, classes: Iterable[tuple[str, Any, Any]]) -> li
         with np.errstate(divide="ignore", invalid="ignore"):
             share, rest = described / (described + left), others[1] / (others[1] + others[2])
             is_less = (share < rest - MUCH_LESS) & (left / n > TIMES * others[2] / others[0])
-        for c in np.flatnonzero(is_less & (n >= LEAST_USERS)):
-            name = f"“{shortened(names[c], 24)}” ({shortened(title, 24)})"
-            worse.append((share[c], rest[c], name))
+        at = np.flatnonzero(is_less & (n >= LEAST_USERS))
+        worse += [(share[c], rest[c], of_column(title, names[c])) for c in at]
     if not worse:
         return []
     part, whole, name = min(worse)
     why = f"The fit explains {percent(part)} of the variance of {name}, of other rows "
     why += f"{percent(whole)}: raise L or K, or fit these rows alone."
-    return [Check("doubtful", f"{name} is described worse", why)]
+    return [Check("doubtful", f"{capital(name)} described worse", why)]
 
 
 def of_scales(fitted: FittedRun) -> list[Check]:

@@ -12,7 +12,7 @@ from appca.analysis.fitted import FittedRun
 from appca.analysis.permutation import corrected
 from appca.data.dataset import MISSING, Dataset, categories
 from appca.frames import column_of as column_of_table
-from appca.words import number, percent, refuse_if, shortened
+from appca.words import number, of_column, percent, refuse_if, shortened
 
 MOST_FEATURES, MOST_RANKED = 1000, 5_000  # in a list; rows whose neighbours in panels are ranked
 OF_CLASSES = {"is": "is one of", "is not": "is none of"}
@@ -272,7 +272,7 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
             for x in wholes
         )
         if is_group:
-            classes.append(f"{shortened(title, 20)} {shortened(named[codes[group[0]]], 24)}")
+            classes.append(of_column(title, named[codes[group[0]]]))
         elif not is_rest and not (k and any(nested)):
             kind, way = ("class", " = ") if k else ("subspace", " ")
             members = _members(f"{title}{way}", codes, named)

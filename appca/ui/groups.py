@@ -21,7 +21,7 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
-from appca.words import capital, counted, listed, number, percent, shortened
+from appca.words import capital, counted, listed, number, of_column, percent, shortened
 
 PANELS, REST = 20, "rest"
 KINDS = {"feature": "column", "score": "score", "use": "use of a component"}
@@ -99,8 +99,8 @@ def _offered(dataset: Dataset, shown: Shown, typed: bool) -> dict[str, tuple[str
     }
     for classes in kit.every(dataset):
         for c, name in enumerate(classes.names):
-            label = f"{shortened(classes.title, 20)} {shortened(name, 24)}"
-            choices[f"{classes.title} = {name}"] = (label, np.flatnonzero(classes.codes == c))
+            inside = of_column(classes.title, name), np.flatnonzero(classes.codes == c)
+            choices[f"{classes.title} = {name}"] = inside
     return choices | {
         f"panel {subspace.components}": (f"subspace {title(subspace.components)}", subspace.rows)
         for subspace in ranked(shown.fitted.active)[:PANELS]

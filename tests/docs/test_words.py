@@ -22,6 +22,7 @@ from appca.words import (
     is_text,
     nats,
     number,
+    of_column,
     percent,
     reason,
     refused,
@@ -204,6 +205,7 @@ def test_shares_and_numbers_have_their_digits_their_comma_and_a_true_minus():
     }
     assert {text: shortened(text) for text in short} == short
     assert shortened("x" * 50, 60) == "x" * 50
+    assert [of_column("class", x) for x in ("a", "Class 1")] == ["class a", "Class 1"]
 
 
 def test_reasons_are_a_few_words_and_other_errors_pass():
