@@ -298,6 +298,16 @@ TEXT = {
         {"subject": [0] * 9 + [1], "index": [*range(9), 0]},
         facts={"Left out": "rownames (counts the rows), Sample Number (repeated ids)"},
     ),
+    "numbers of samples of which some repeat, and other ids": Case(
+        "Sample,patient_id,a,b\n"
+        + "\n".join(f"{1 + i % 8}41,{1 + i}7,{i / 3},{i}.5" for i in range(12)),
+        *(None, ("a", "b"), ["17", "27"], {}),
+        facts={"Left out": "Sample (repeated ids)"},
+    ),
+    "some repeated numbers of samples name the rows": Case(
+        "Sample,a,b\n" + "\n".join(f"{i % 8}41,{i / 3},{i}.5" for i in range(12)),
+        *(None, ("a", "b"), ["041", "141"]),
+    ),
     "places have x and y": Case(
         "k,x,y,t\n" + "\n".join(f"k{i},{i / 3:.1f},{i % 3},{i * 7 % 5}.5" for i in range(9)),
         *(None, ("x", "y", "t"), ["k0"], {}),

@@ -56,8 +56,7 @@ _PLAIN = {
     mark: re.compile(rf"[+-]?(?:(?:0|[1-9]\d*)(?:[{mark}]\d*)?|[{mark}]\d+)(?:[eE][+-]\d+)?")
     for mark in ".,"
 }
-PLAIN_GAPS = frozenset(["", "NA", "NaN", "nan"])
-_WHOLE = re.compile(r"[+-]?\d+")
+PLAIN_GAPS, _WHOLE = frozenset(["", "NA", "NaN", "nan"]), re.compile(r"[+-]?\d+")
 _CODE = re.compile(r"0\d+|\d+[eE]\d+")  # codes, not numbers, if all cells look like this
 _MOSTLY = 0.9  # minimum share of numbers in a numeric column; other cells become missing
 _MANY_NUMBERS = 0.5  # minimum share of numbers for a text column to be reported
@@ -660,7 +659,7 @@ def _id_among(
     best: tuple[int, str | None] = 8, None
     for column in columns:
         is_unique, is_text = column.distinct == n_rows, column.kind == "text" and n_rows > 1
-        is_word = is_text and not column.note
+        is_word, is_number = is_text and not column.note, column.called_id and column.whole
         is_index = column is columns[0] and column.whole and not column.named and n_rows > 1
         able = (
             is_unique and column.called_id and (is_text or column.whole or column.kind == "date"),
@@ -668,7 +667,7 @@ def _id_among(
             is_unique and is_word and not _CLASS_OR_CODE.match(column.name.strip()),
             is_unique and is_word,
             is_unique and column.kind == "date" and not column.declared and n_rows > 1,
-            n_rows >= _FEWEST and column.distinct > n_rows / 2 and is_word,
+            n_rows >= _FEWEST and column.distinct > n_rows / 2 and (is_word or is_number),
             column.name in counters,
             is_unique and column.is_large,
         )
@@ -683,8 +682,9 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
     are_classes = n <= n_rows / 2 if n_rows >= _FEWEST else n < max(2, n_rows)
     if column.is_large:
         return "ignored", "whole numbers of more than 15 digits"
-    if are_classes and column.called_id and column.kind == "number" and column.whole:
-        return ("label", "") if n <= FEW else ("ignored", "repeated ids")
+    if column.called_id and column.kind == "number" and column.whole:
+        why = "repeated ids" if n < n_rows else "other ids"
+        return ("label", "") if n <= FEW and are_classes else ("ignored", why)
     if column.kind == "number":
         few_values = column.whole and n <= FEW and are_classes and is_label_name(column.name)
         return "label" if few_values else "feature", ""

@@ -28,8 +28,7 @@ from appca.words import InputError, counted, refuse_if, refusing, shortened
 MEMORY = int(0.6 * uploads.MACHINE_MEMORY)  # maximum memory for an upload, in bytes
 SECONDS = 300.0
 _AT_ONCE = 4  # number of processes; further uploads wait
-_PREFIX = "reading-"
-_HERE = "appca.data.readers.process"
+_PREFIX, _HERE = "reading-", "appca.data.readers.process"
 _LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # slow to import
 _LARGEST = 400 << 20  # bytes of memory in use above which a process is replaced
 Result = TypeVar("Result")
