@@ -34,10 +34,7 @@ def types_of(dataset: Any, fitted: Any, compare: Callable[..., Any]) -> RowTypes
     `compare` compares some rows, (N,) bool, with the others; see `analysis.groups`.
     """
     if fitted not in _TYPES:
-        X, gaps, W = dataset.X, dataset.missing, fitted.components.T
-        if gaps is not None and fitted.imputed is not None:
-            X = X.astype(np.float64)
-            X[gaps] = fitted.imputed
+        X, W = fitted.completed(dataset.X, dataset.missing), fitted.components.T
         blocks = fitted.preprocessing.blocks(X, np.float64)
         codes = grouped(np.concatenate([(block - fitted.mean) @ W for block in blocks]))
         of = "feature" if dataset.image_shape is None else "score"

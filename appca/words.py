@@ -127,7 +127,7 @@ def is_text(column: np.ndarray) -> bool:
 
 # message for a MemoryError
 TOO_MUCH = "There is not enough memory; use fewer rows or fewer features."
-_NEAR, _LISTED = 3, 6  # number of names that a refusal suggests
+_NEAR = 3  # number of names that a refusal suggests
 _APP = ("brotli", "h5py", "nibabel", "plotly", "pooch", "pymanopt", "streamlit", "umap")
 EXTRAS = {  # imported package -> extra of `pip install` that contains it
     **dict.fromkeys(_APP, "app"),
@@ -186,10 +186,10 @@ def unknown(
     )
 
 
-def listed(names: list[str]) -> str:
+def listed(names: list[str], most: int = 6) -> str:
     """List the first names in quotation marks, and count the others."""
-    shown = ", ".join(f"“{shortened(name)}”" for name in names[:_LISTED])
-    more = len(names) - _LISTED
+    shown = ", ".join(f"“{shortened(name)}”" for name in names[:most])
+    more = len(names) - most
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 

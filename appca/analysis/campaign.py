@@ -48,10 +48,7 @@ class Campaign(Recorded):
         report: Callable[[int, float], object] = lambda _place, _share: None,
         most: int | None = None,
     ) -> None:
-        """Measure the steps missing from the journal, at most up to step number `most`.
-
-        `report` receives the index of the step and its completed fraction.
-        """
+        """Measure missing steps, up to number `most`; report a step's index and finished share."""
         done, steps, journal = self.records(home), self.steps()[:most], self.journal(home)
         places = [place for place, step in enumerate(steps) if step not in done]
         if not places:

@@ -34,10 +34,7 @@ class ComponentPair(NamedTuple):
 
 
 def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
-    """Pair components (K, D) and (K', D) of two fits whose |cos| is at least `LEAST`.
-
-    The pairs are in the order of the first fit.
-    """
+    """Pair components (K, D) with those (K', D) of |cos| at least `LEAST`, in the first's order."""
     from appca.models.draws import match
 
     places, theirs, _, cosines = map(np.ndarray.tolist, match(first, second))
@@ -194,10 +191,7 @@ def mixture(pieces: int, n_components: int, split: Split, cap: Cap, **kind: Any)
 
 
 def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
-    """Fit scikit-learn's GaussianMixture, "diag" or "full"; BIC selects the number of clusters.
-
-    Raises ValueError if there are too few rows for a full covariance.
-    """
+    """Fit a "diag" or "full" GaussianMixture, of BIC's size; ValueError for too few rows."""
     from sklearn.mixture import GaussianMixture
 
     train, test = (rows.astype(np.float64) for rows in (split.train, split.test))

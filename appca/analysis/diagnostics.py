@@ -298,8 +298,8 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
     return checks
 
 
-def of_rows(fitted: FittedRun, repeated: int, sparse: float = 0.0) -> list[Check]:
-    """Check how certain supports are, and the share of sparse rows and of repeated ones."""
+def of_rows(fitted: FittedRun, repeated: int, few: float = 0.0, usual: bool = False) -> list[Check]:
+    """Check supports, and the shares of rows with `few` values and of repeated ones, if unusual."""
     doubtful = float(np.mean(fitted.membership < DOUBTFUL))
     why = f"In {percent(doubtful)} of rows, no set of components is {percent(DOUBTFUL)} likely."
     why = why if doubtful else "In every row, one set of components is over 50% likely."
@@ -309,12 +309,13 @@ def of_rows(fitted: FittedRun, repeated: int, sparse: float = 0.0) -> list[Check
         clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
     why = f"Rows like an earlier one in features and labels: {repeated:,}."
     checks = [clear] * (fitted.active.shape[1] > 2 and not fitted.active.all())  # of two, one is
-    if sparse > MOST_SPARSE:
-        of = f"{percent(sparse)} of rows"
+    if few > MOST_SPARSE:
+        of = f"{percent(few)} of rows"
         said = f"In {of}, over half of the values are missing: do not rely on their scores."
         checks.append(Check("doubtful", f"{of} mostly missing", said))
-    if repeated <= MOST_REPEATED * len(fitted.active):
+    if usual or repeated <= MOST_REPEATED * len(fitted.active):
         label = f"{repeated:,} repeated" if repeated else "No repeated rows"
+        why += " Where features have few values, that is usual." * usual
         return [*checks, Check("good", label, why)]
     why += " Copies make the fit look more certain: remove those that are copies."
     return [*checks, Check("doubtful", f"{repeated:,} repeated", why)]
@@ -326,21 +327,22 @@ def of_classes(fitted: FittedRun, classes: Iterable[tuple[str, Any, Any]]) -> li
     tau2 = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
     shrunk = 2 * np.diag(np.mean(fitted.noise_variance) / tau2)  # fit times error
     squares = np.stack([(m @ (W @ W.T + shrunk) * m).sum(axis=1), fitted.error * len(W.T)])
-    worse: list[tuple[float, float, str]] = []
+    worse: list[tuple[float, float, float, str]] = []
     for title, names, codes in classes:
         of = codes >= 0
         sums = [np.bincount(codes[of], x, len(names)) for x in (None, *squares[:, of])]
         (n, described, left), others = sums, [x.sum() - x for x in sums]
         with np.errstate(divide="ignore", invalid="ignore"):
             share, rest = described / (described + left), others[1] / (others[1] + others[2])
-            is_less = (share < rest - MUCH_LESS) & (left / n > TIMES * others[2] / others[0])
-        at = np.flatnonzero(is_less & (n >= LEAST_USERS))
-        worse += [(share[c], rest[c], of_column(title, names[c])) for c in at]
+            times = left / n * others[0] / others[2]
+        at = np.flatnonzero((share < rest - MUCH_LESS) & (times > TIMES) & (n >= LEAST_USERS))
+        worse += [(share[c], rest[c], times[c], of_column(title, names[c])) for c in at]
     if not worse:
         return []
-    part, whole, name = min(worse)
-    why = f"The fit explains {percent(part)} of the variance of {name}, of other rows "
-    why += f"{percent(whole)}: raise L or K, or fit these rows alone."
+    part, whole, times, name = min(worse)
+    why = f"Errors of {name} are {times:.1f} times as large (mean squares) as of other rows: "
+    why += f"of its squares around the centre, {percent(part)} are explained, of others "
+    why += f"{percent(whole)}. Raise L or K, or fit these rows alone."
     return [Check("doubtful", f"{capital(name)} described worse", why)]
 
 
@@ -351,7 +353,7 @@ def of_scales(fitted: FittedRun) -> list[Check]:
     u, (low, high) = fitted.row_scales, fitted.row_scale_values[[0, -1]]
     share = float(((u < 1.05 * low) | (u > 0.95 * high)).mean())
     why = f"{percent(share)} of rows have a scale at the limits {low:g} and {high:g}: their errors "
-    why += "differ more than the model allows, and it is too sure of those with the largest."
+    why += "differ more than the model allows. See whether a fit without row scales agrees."
     return [Check("doubtful", "Scales at their limits", why)] * (share > MOST_AT_FLOOR)
 
 

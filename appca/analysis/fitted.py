@@ -198,6 +198,13 @@ class FittedRun(FittedModel, DescribedRows):
         arrays = self.model_arrays() | self.row_arrays() | _with(POSTERIOR, self.posterior)
         return arrays if self.imputed is None else arrays | {IMPUTED: self.imputed}
 
+    def completed(self, X: np.ndarray, missing: np.ndarray | None) -> np.ndarray:
+        """Return rows X (N, D) of the fit with the model's values in missing cells."""
+        if missing is not None and self.imputed is not None:
+            X = X.astype(np.float64)
+            X[missing] = self.imputed
+        return X
+
     def arranged(
         self, order: Sequence[int], signs: Sequence[int], names: tuple[str, ...] = ()
     ) -> "FittedRun":

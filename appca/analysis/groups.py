@@ -143,8 +143,8 @@ def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) ->
 
     if not NEAREST < dataset.n_rows <= MOST_COMPARED / max(dataset.X.size, 50 * dataset.n_rows):
         return np.empty((0, NEAREST), int)
-    before = fitted.preprocessing.transform
-    model = NearestNeighbors(n_neighbors=NEAREST, algorithm="brute").fit(before(dataset.X))
+    before, rows = fitted.preprocessing.transform, fitted.completed(dataset.X, dataset.missing)
+    model = NearestNeighbors(n_neighbors=NEAREST, algorithm="brute").fit(before(rows))
     return np.asarray(model.kneighbors(None if X is None else before(X), return_distance=False))
 
 

@@ -93,10 +93,7 @@ class RowRule(NamedTuple):
     negated: bool = False  # True: rows that fail at least one condition
 
     def mask(self, table: Any) -> np.ndarray:
-        """Return a mask (N,) of the rows of a table (see `rule_table`) that meet the rule.
-
-        Raises InputError if a column is missing.
-        """
+        """Return which rows of a `rule_table` meet the rule, (N,); InputError without a column."""
         columns = frames.named_columns(table)
         for clause in self.clauses:
             refuse_if(

@@ -19,7 +19,7 @@ from appca.words import InputError, counted, is_text, percent, refuse_if, shorte
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with this word
-MOST_LEFT_OUT, MOST_UNEVEN = 1_000, 3  # ids listed; largest step of an axis / median step
+MOST_LEFT_OUT, MOST_UNEVEN, FEW = 1_000, 3, 12  # ids listed; largest step / median step of an axis
 _UNIT, LEAST_UNITS = re.compile(r"(?i)(^|_| )(subject|patient|participant|donor)s?([_ ]?id)?$"), 10
 
 
@@ -243,6 +243,14 @@ class Dataset:
         hashed = np.array([hash((row.tobytes(), *texts)) for row, *texts in rows])
         _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
         return {row: of for row, of in enumerate(first[inverse].tolist()) if of < row}
+
+    @cached_property
+    def has_few_values(self) -> bool:
+        """Whether the features of a table and their values are so few that equal rows are usual."""
+        few = self.image_shape is None and self.n_features <= FEW
+        return few and all(
+            len(np.unique(x)) <= FEW + 1 for x in self.X.T
+        )  # and the mean, if missing
 
     @cached_property
     def units(self) -> tuple[str, np.ndarray]:

@@ -140,9 +140,7 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
         choices["mask_var"] = {AUTO: only, None: "All variables"}
     if report.get("missing"):
         cells = counted(report["n_missing"], "cell")
-        choices["missing"] = {
-            how: f"{cells} missing: {words.lower()}" for how, words in MISSING.items()
-        }
+        choices["missing"] = {k: f"{cells} missing: {v.lower()}" for k, v in MISSING.items()}
     if types := report.get("feature_types"):
         choices["feature_type"] = {name: f"Only {name}" for name in types} | {"all": "All features"}
     if gaps := tuple(options.get("na_values", ())):

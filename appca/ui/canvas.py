@@ -60,8 +60,7 @@ def scene_of(
 
     `colouring` is a key; optional colourings, such as by a feature, are included only if selected.
     """
-    fitted = shown.fitted
-    maps = {"pca": principal_of(dataset, shown.config)}
+    fitted, maps = shown.fitted, {"pca": principal_of(dataset, shown.config)}
     if has_places(dataset):
         places = kept(f"slices-{dataset.digest}", lambda: side_by_side(dataset))
         maps["slices"] = Map("Slices", places)
@@ -92,15 +91,13 @@ def principal_of(dataset: Dataset, config: RunConfig) -> Map:
     return kept(key, lambda: principal_map(read() if few else read, names))
 
 
-PREFIX = "/canvas"
-HOST = STATIC / "host.js"
+PREFIX, HOST = "/canvas", STATIC / "host.js"
 SCRIPT = f"{hashlib.sha256(closed_bundle(HOST).encode()).hexdigest()[:16]}.js"
 LOADER = (STATIC / "loader.js").read_text(encoding="utf-8").replace("NAME", SCRIPT)
 KEY_HEADER, MOST_ROWS = "x-appca-key", 4096
 MOST_COPIED = 100_000  # maximum number of rows that PCA reads from a copy in memory
 MOST_QUESTIONS = 32  # maximum number of scenes with answers, in addition to those on screen
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_NAME = re.compile(r"[0-9a-f]{32}")
+LOOPBACK, _NAME = frozenset({"127.0.0.1", "localhost", "::1"}), re.compile(r"[0-9a-f]{32}")
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -142,10 +139,9 @@ class Delivery:
         self._lock = threading.Lock()
 
     def ask(self, what: str, questions: RowQuestions, canvas: tuple[str, str] | None = None) -> str:
-        """Start answering questions about a scene; return the name for them.
+        """Answer questions about a scene while the `canvas` (session and key) shows it.
 
-        Answers are available while the `canvas` (session and key) shows the scene; of other scenes,
-        the newest `MOST_QUESTIONS` are kept.
+        Returns a name. Of scenes that are not shown, the newest `MOST_QUESTIONS` are kept.
         """
         name = self.parcels.name(f"rows {what}".encode())
         with self._lock:
@@ -312,8 +308,7 @@ def draw(  # noqa: PLR0913 - all but four have defaults
             on_point(None if message.row < 0 else message.row)
 
     select = partial(_take, key, "selection", SelectionMessage, selected_rows)
-    flat = st.session_state.get(FLAT)
-    chosen = state.get(dataset) if selected is None else selected
+    flat, chosen = st.session_state.get(FLAT), state.get(dataset) if selected is None else selected
     bits = np.packbits(chosen, bitorder="little").tobytes()
     _canvas(
         key=key,

@@ -20,8 +20,7 @@ from appca.ui.state import guarded
 from appca.words import InputError, capital, counted, percent
 
 MOST_LISTED, MOST_PIXELS = 1024, 100  # per list, because each change sends it
-MOST_COMPONENTS = 60
-_BY_COMPONENTS = re.compile(r"components?:([1-9][0-9]*)(?:,([1-9][0-9]*))?")
+MOST_COMPONENTS, _BY_COMPONENTS = 60, re.compile(r"components?:([1-9][0-9]*)(?:,([1-9][0-9]*))?")
 
 
 def heading(title: str) -> st.delta_generator.DeltaGenerator:
@@ -112,8 +111,7 @@ RULE, NAMED, MEMBERSHIP, HIGHEST = "rule", "named", 0.5, 5.0
 
 def tools(dataset: Dataset, shown: fits.Shown) -> None:
     """Draw the selection tools in one line."""
-    nothing = np.zeros(dataset.n_rows, dtype=bool)
-    is_empty = not state.get(dataset).any()
+    nothing, is_empty = np.zeros(dataset.n_rows, dtype=bool), not state.get(dataset).any()
     quiet: Any = {"type": "tertiary"}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         press("Clear", "tray_clear", state.put, dataset, nothing, **quiet, disabled=is_empty)
@@ -225,6 +223,9 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
     if rule_and_rows is None:
         return
     rule, rows = rule_and_rows
+    if not rule.quality.recall:
+        st.markdown(f"None describes these rows; tried on {rule.n_held_out:,} rows kept apart.")
+        return
     said = rule.conditions(shown.fitted.names)
     st.markdown(f"**{markdown(said)}**")
     if rule.negated:

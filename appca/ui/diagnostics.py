@@ -203,6 +203,11 @@ def _halves(dataset: Dataset, shown: Shown) -> tuple[Stability | None, bool]:
     return outcome._replace(cosines=outcome.cosines[:, order]), True
 
 
+def _of_rows(dataset: Dataset, fitted: FittedRun) -> list[Check]:
+    repeated, few = len(dataset.repeated_rows), dataset.has_few_values
+    return diagnostics.of_rows(fitted, repeated, dataset.sparse_rows.mean(), few)
+
+
 def in_short(dataset: Dataset, shown: Shown) -> str:
     """Summarize the stored checks of a fit in a few words; without checks, how it ended."""
     fitted = shown.fitted
@@ -210,7 +215,7 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
     if fitted.posterior or kit.still_improves(shown) or is_odd:
         return kit.ending(shown)
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
-    every = [*used, *diagnostics.of_rows(fitted, 0, dataset.sparse_rows.mean())]
+    every = [*used, *_of_rows(dataset, fitted)]
     every += [*diagnostics.of_halves(*_halves(dataset, shown)), *_of_kinds(dataset, shown)]
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
@@ -240,7 +245,7 @@ def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Che
         why = "This check does not support the model: compare the fit with another start."
         checks.append(Check("doubtful", "Not checked on halves", why))
     checks += _of_kinds(dataset, shown)
-    checks += diagnostics.of_rows(fitted, len(dataset.repeated_rows), dataset.sparse_rows.mean())
+    checks += _of_rows(dataset, fitted)
     return diagnostics.worst(checks), checks
 
 
@@ -295,5 +300,5 @@ def body(dataset: Dataset, shown: Shown) -> None:
             _components(dataset, shown)
     if (stability := _halves(dataset, shown)[0]) is not None:
         with st.expander("Are the components recovered?", icon=":material/replay:"):
-            levels = ROUGHLY, RECOVERED
-            chart(plots.stability(stability.cosines, levels), "choose_stability")
+            figure = plots.stability(stability.cosines, (ROUGHLY, RECOVERED))
+            chart(figure, "choose_stability")

@@ -35,10 +35,9 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     rows = np.flatnonzero(mask)
     if not len(rows):
         st.markdown("**Nothing selected**")
-        st.caption(
-            "Draw around points with the lasso, click a panel’s count, or choose rows by a rule."
-        )
-        st.caption("Rows near 0 on a component use others: an empty middle is no gap.")
+        st.caption("Draw around points with the lasso, click a panel’s count, or use a rule.")
+        if not shown.fitted.active.all():
+            st.caption("Rows near 0 on a component use others: an empty middle is no gap.")
         tools(dataset, shown)
         return
     of_all = f"of {dataset.n_rows:,} rows, {percent(mask.mean())}"

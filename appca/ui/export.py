@@ -84,7 +84,7 @@ def figures(material: Material) -> dict[str, FigureMaker]:
     return {"subspaces": of_rows, **by_pair, "components": of_components, **maps}
 
 
-MOST_SUBSPACES, MOST_UNUSUAL, EXAMPLE_ROWS = 40, 10, 5
+MOST_SUBSPACES, MOST_UNUSUAL, MOST_LISTED, EXAMPLE_ROWS = 40, 10, 200, 5
 MARKS = {"good": "passed", "unknown": "not checked", "doubtful": "with care", "bad": "failed"}
 SAMPLE_COLUMNS, SAMPLE, SAMPLE_WIDTH = 16, 64, 530
 SUBSPACES = "Rows with the same choice of components share a subspace; the fullest first."
@@ -115,9 +115,13 @@ def report(material: Material, script: str) -> str:
     body += [section("Fit", facts(kit.fit_facts(dataset, shown))), _judged(dataset, shown)]
     if selected is not None:
         few = f"{selected.sum():,} of {dataset.n_rows:,} rows; in figures the rest is grey: "
-        body.append(section("Selection", paragraph(few + listed(dataset.ids[selected].tolist()))))
+        body.append(
+            section(
+                "Selection", paragraph(few + listed(dataset.ids[selected].tolist(), MOST_LISTED))
+            )
+        )
     kept = [(each.name, dataset.ids[each.mask].tolist()) for each in state.named(dataset)]
-    if lines := [[name, f"{len(ids):,}", listed(ids)] for name, ids in kept]:
+    if lines := [[name, f"{len(ids):,}", listed(ids, MOST_LISTED)] for name, ids in kept]:
         body.append(section("Named selections", table(["Name", "Rows", "Ids"], lines)))
     if material.findings:
         body.append(section("Comparisons of groups", *map(paragraph, material.findings)))
@@ -165,7 +169,7 @@ def _judged(dataset: Dataset, shown: fits.Shown) -> str:
     text = unusual_sentences(dataset, shown)[0]
     text += f" Up to {MOST_UNUSUAL} are listed." * bool(lines)
     for what, of in suspects(dataset, shown, {}).items():
-        text += f" {what}: {listed([*of.values()])}."
+        text += f" {what}: {listed([*of.values()], MOST_LISTED)}."
     listing = table(["Row", "Reason"], lines[:MOST_UNUSUAL]) if lines else ""
     trust = section("Can I trust it?", paragraph(f"{diagnostics.ANSWERS[level]}."), why)
     return trust + section("Unusual rows", paragraph(text), listing)

@@ -47,10 +47,7 @@ def start_job(
 
 
 def adopt(run_id: str | None) -> None:
-    """Wait for the jobs in the address after a reload.
-
-    A running job restores its settings, but a fit does so only if it was on screen (`run_id`).
-    """
+    """Wait for the address's jobs, which restore settings; a fit only if on screen (`run_id`)."""
     named, st.session_state[KEYS.awaited] = st.session_state.get(KEYS.awaited) or "", None
     for job in named.split(",")[-MOST_NAMED:]:
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):  # forged

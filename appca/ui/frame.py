@@ -86,8 +86,7 @@ def _work(ids: list[str]) -> None:
             press("Stop", f"cancel-{job.id}", fits.cancel, job.id, type="tertiary")
 
 
-STYLE = STATIC / "style.css"
-_listener = kit.scripted("frame")
+STYLE, _listener = STATIC / "style.css", kit.scripted("frame")
 _ahead = streamlit_internals.scripts(
     "Selectbox", "NumberInput", "PlotlyChart", "DataFrame", "StreamlitSyntaxHighlighter"
 )

@@ -64,7 +64,8 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         st.caption(
             "Mann-Whitney tests for numbers, chi-square or Fisher's exact test for shares, "
             "corrected together (Benjamini and Hochberg). Rows chosen by their scores "
-            f"necessarily differ in these scores.{some}"
+            "necessarily differ in these scores. Numbers are medians; where these are equal, means."
+            f"{some}"
         )
 
 
@@ -253,7 +254,7 @@ HELP = (
     "Distance from the subspace: the residual of the components (Q). Distance within it: how large "
     "the scores are for their components (Hotelling's T²). Listed whatever K and L: a value far "
     "beyond the others of its feature, or a large Mahalanobis distance; a row with 9 of its 10 "
-    "nearest in another class, if rows of its own class usually lie together; and copies."
+    "nearest in other classes, if rows of its own class usually lie together; and copies."
 )
 WHAT_TO_DO = (
     "Check the values of the first rows. A row far from its subspace is often an error, or of a "
@@ -293,7 +294,8 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
     ids = dataset.ids
     copies = {row: f"{ids[row]} (like {ids[of]})" for row, of in dataset.repeated_rows.items()}
     features = {row: f"{ids[row]} ({feature})" for row, feature in odd.items()}
-    told = {"Repeated rows": copies, capital(ODD[dataset.is_ordered]): features}
+    told = {"Repeated rows": {} if dataset.has_few_values else copies}
+    told[capital(ODD[dataset.is_ordered])] = features
     if labels := kit.every(dataset):
         label, names, codes = labels[0]
         among = analysis.strays(codes, _nearest(dataset, shown)).items()
@@ -313,9 +315,12 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             press("Select", "unusual_select", state.put, dataset, beyond, icon=LASSO)
             gone = counted(len(beyond), "unusual row")
             controls.leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
+    others = suspects(dataset, shown, odd)
+    first = [*dict.fromkeys([*beyond.tolist(), *(row for of in others.values() for row in of)])]
+    order = np.r_[np.array(first, int), said.order[~np.isin(said.order, first)]]
     hides = " Ranks, as in this fit, hide extreme values."
     st.caption(WHAT_TO_DO + hides * (shown.config.preprocessing.get("prepare") == "ranks") + tails)
-    for what, of in suspects(dataset, shown, odd).items():
+    for what, of in others.items():
         key, places = what.split()[0].lower(), np.array([*of])
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             said_of = f"{what} ({len(of):,}): {listed([*of.values()])}"
@@ -324,9 +329,9 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             gone = counted(len(of), "row")
             controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
     columns |= rows.nearest_classes(dataset, _nearest(dataset, shown))
-    row = rows.draw(dataset, shown.fitted, said, said.order, shown.key, columns)
+    row = rows.draw(dataset, shown.fitted, said, order, shown.key, columns)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)
-    facts = {name: values[said.order] for name, values in columns.items()}
-    of_rows = partial(rows.table_of, dataset, shown.fitted, said, said.order, facts)
+    facts = {name: values[order] for name, values in columns.items()}
+    of_rows = partial(rows.table_of, dataset, shown.fitted, said, order, facts)
     make, file = partial(downloads.file_of, "csv", of_rows, shown), f"unusual-{shown.config.id}.csv"
     downloads.save_button("Save all rows (CSV)", make, file, key="unusual_csv")

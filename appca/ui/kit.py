@@ -236,10 +236,9 @@ def button(
     css: str = "ca-act",
     pressed: bool | None = None,
 ) -> str:
-    """Return a button as HTML; `body` must be HTML.
+    """Return a button as HTML, described by `label` or else by its body, which must be HTML.
 
-    `act` is a key of `acting`'s acts, which gets `value` as text; `label` describes the button if
-    the body does not; `pressed` is the state of a toggle.
+    `act` is a key of `acting`'s acts, which gets `value` as text; toggles are `pressed` or not.
     """
     more = {"title": label} if label else {}
     if pressed is not None:
@@ -341,8 +340,7 @@ def choose(dataset: Dataset, page: str) -> Classes | None:
     return choices[chosen]
 
 
-_label_colour = services.by_key(64)(label_colour)
-POLL_SECONDS = 0.5
+_label_colour, POLL_SECONDS = services.by_key(64)(label_colour), 0.5
 
 
 def shown(find: Callable[[], fits.Shown | None] = fits.shown) -> fits.Shown | None:

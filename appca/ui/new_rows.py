@@ -174,10 +174,7 @@ def _scene(both: OldAndNewRows, codes: np.ndarray) -> Scene:
 def together(
     dataset: Dataset, fitted: FittedRun, new: Dataset, projected: DescribedRows, drawn: np.ndarray
 ) -> OldAndNewRows:
-    """Return a sample of the data (`dataset`, `fitted`), then the rows `drawn` of new rows.
-
-    `new` has the columns of the data; `projected` describes all its rows with the fit.
-    """
+    """Return a sample of the data, then the rows `drawn` of `new` rows, `projected` by the fit."""
     old = np.sort(np.random.default_rng(PLACEMENT_SEED).permutation(dataset.n_rows)[:MOST_OLD])
     ids = np.concatenate([dataset.ids[old], [f"new: {text}" for text in new.ids[drawn]]])
     if len(set(ids.tolist())) < len(ids):

@@ -217,8 +217,7 @@ def brain() -> None:
     st.page_link("pages/data/data.py", label="Open your own recordings in Explore")
 
 
-SHIPPED_SIZE = "default"
-PICTURE = {"displayModeBar": False, "staticPlot": True}
+SHIPPED_SIZE, PICTURE = "default", {"displayModeBar": False, "staticPlot": True}
 
 
 def results() -> None:

@@ -148,7 +148,7 @@ def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None
     return int(among[place]) if 0 <= place < len(among) else None
 
 
-NEAREST, FEATURES, OTHERS = 6, 12, 3
+NEAREST, FEATURES, OTHERS = 6, 16, 3
 DOUBTFUL, CERTAIN = 0.5, 0.9
 
 
@@ -275,9 +275,12 @@ def _built(dataset: Dataset, pieces: described.RowParts, row: int) -> str:
 
 def near_rows(dataset: Dataset, shown: fits.Shown, row: int) -> np.ndarray:
     """Return the rows nearest to a row in the preprocessed data."""
-    key = f"near-{dataset.digest}-{shown.config.preprocessing}-{row}"
-    of = dataset.X, shown.fitted.preprocessing, row, NEAREST
-    return kept_of_row(key, lambda: described.near_in_data(*of))
+
+    def nearest() -> np.ndarray:
+        X = shown.fitted.completed(dataset.X, dataset.missing)
+        return described.near_in_data(X, shown.fitted.preprocessing, row, NEAREST)
+
+    return kept_of_row(f"near-{dataset.digest}-{shown.key}-{row}", nearest)
 
 
 def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) -> None:
@@ -321,7 +324,7 @@ def draw(
     lines = table_of(dataset, fitted, verdict, top, images | {n: x[top] for n, x in more.items()})
     ticked = st.dataframe(lines, **look)["selection"]["rows"]
     if len(top) < len(order):
-        st.caption(f"The {len(top)} that fit least of {len(order):,}.")
+        st.caption(f"The first {len(top)} of {len(order):,} rows.")
     row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
     st.subheader(f"{markdown(str(dataset.ids[row]))}, as a sum of components", anchor=False)
     st.html(_built(dataset, described.parts(dataset, fitted, row), row))

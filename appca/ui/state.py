@@ -28,8 +28,7 @@ from appca.ui import services, streamlit_internals
 from appca.words import TOO_MUCH, InputError
 
 FIRST_DATA, LAST_COOKIE = "digits", "appca_last"
-LAST_NAMES = {"data", "run", "k", "l"}
-LONGEST_COOKIE = 400
+LAST_NAMES, LONGEST_COOKIE = {"data", "run", "k", "l"}, 400
 REMEMBERED = 256  # number of selections by token, 9 kB each for 70,000 rows
 
 # Names in `st.session_state`; other files must not spell them out.

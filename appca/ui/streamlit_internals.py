@@ -20,9 +20,8 @@ SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 def prepare() -> None:
     """Make the first run of a process like later ones.
 
-    Before the first `st.navigation`, Streamlit detects pages in a folder ``pages``, and reports
-    “Page not found” for a deep link. At its first element it looks for a console, which opens the
-    files of all modules: this takes half a second while modules are loaded.
+    Before the first `st.navigation`, Streamlit reports “Page not found” for a deep link. At its
+    first element it looks for a console and opens the files of all modules, for half a second.
     """
     PagesManager.uses_pages_directory = False
     delta_generator._use_warning_has_been_displayed = True

@@ -20,8 +20,7 @@ from appca.runs.numbering import Numbering, numbered
 from appca.runs.run import MODELS, RunConfig
 from tests.data.file_makers import encoded, idx, noise, npz
 
-ROOT = Path(__file__).parents[2]
-SCALED = {"centre": True, "scale": "feature"}
+ROOT, SCALED = Path(__file__).parents[2], {"centre": True, "scale": "feature"}
 COMPARED = (
     *("components", "mean", "scores", "active", "log_likelihood_rows", "inclusion", "error"),
     "log_likelihoods",

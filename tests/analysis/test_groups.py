@@ -23,8 +23,7 @@ from tests.fitted_runs import fitted_run
 
 def made(seed: int, n: int = 300, features: int = 8) -> tuple[Dataset, FittedRun, np.ndarray]:
     """Rows among which nothing differs, and a group of a quarter of them."""
-    rng = np.random.default_rng(seed)
-    names = tuple(f"f{j}" for j in range(features))
+    rng, names = np.random.default_rng(seed), tuple(f"f{j}" for j in range(features))
     labels = {"kind": rng.choice(list("abcd"), n), "weight": rng.normal(size=n)}
     dataset = Dataset("d", rng.normal(size=(n, features)), np.arange(n), labels, None, names)
     active = np.argsort(rng.random((n, 4)), axis=1) < 2
@@ -59,6 +58,11 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     of = Dataset("two", X, np.arange(120)), fitted_run(np.ones((120, 4), dtype=bool))
     codes[[5, 99]], near = (1, 0), groups.nearest(*of)
     assert groups.strays(codes, near) == {5: 0, 99: 1}
+    gaps = np.zeros(X.shape, bool)
+    gaps[7] = [True, False, True, True]
+    filled = replace(of[1], imputed=X[gaps])  # neighbours are those of the model's values
+    lost = replace(of[0], X=np.where(gaps, 4.5, X), missing=gaps)
+    assert (groups.nearest(lost, filled) == near).all()
     assert groups.strays(rng.integers(2, size=120), near) == {}
     codes[60:90:2] = 2  # no class has nine of the ten nearest rows of row 99
     assert groups.strays(codes, near)[99] in {1, 2}
@@ -277,8 +281,7 @@ def test_use_and_classes_are_conditions_and_rows_that_use_two_components_are_cal
 def test_what_is_held_out_is_not_seen():
     table = a_table(2)
     wanted = table["x1"] > 0
-    first = described(table, wanted, random_state=0)
-    order = np.random.default_rng(0)
+    first, order = described(table, wanted, random_state=0), np.random.default_rng(0)
     groups = [order.permutation(np.flatnonzero(m)) for m in (wanted, ~wanted)]
     held = np.concatenate([rows[: len(rows) // 3] for rows in groups])
     other = table | {"x1": np.where(np.isin(np.arange(N), held), 0.0, table["x1"])}

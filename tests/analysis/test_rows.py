@@ -107,8 +107,7 @@ def test_limits_with_row_scales_have_their_level(seed, by_feature, d):
     rng = np.random.default_rng(seed)
     values, p = np.array([0.1, 0.5, 2.0, 10.0]), np.array([0.2, 0.4, 0.3, 0.1])
     noise, tau2 = np.ones(d) if by_feature else 0.3, np.array([3.0, 1.0])
-    W = np.linalg.qr(rng.normal(size=(d, 2)))[0].T
-    u = rng.choice(values, 40_000, p=p)
+    W, u = np.linalg.qr(rng.normal(size=(d, 2)))[0].T, rng.choice(values, 40_000, p=p)
     x = rng.normal(size=(40_000, 2)) * np.sqrt(tau2)
     Y = np.sqrt(u)[:, None] * (x @ W + np.sqrt(noise) * rng.normal(size=(40_000, d)))
     C = W.T * tau2 @ W + np.diag(np.broadcast_to(noise, d))

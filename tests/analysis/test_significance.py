@@ -65,8 +65,7 @@ def test_covariates_explain_what_they_drive_and_nothing_else():
 @pytest.mark.parametrize("name", ["30 rows", "half zeros", "skew"])
 def test_drift_finds_chance_as_often_as_stated_in_level_and_spread(name):
     share, n, _, draw = NULLS[name]
-    rng = np.random.default_rng(4)
-    n_new = max(int(share * n), 5)
+    rng, n_new = np.random.default_rng(4), max(int(share * n), 5)
     old, new = ({f"x{i}": draw(rng, 0, size) for i in range(1000)} for size in (n - n_new, n_new))
     tests = drifted(old, new, random_state=1)
     assert set(tests["part"]) == {"level", "spread"}
@@ -99,8 +98,7 @@ def test_one_strong_effect_is_found_among_many_tests(n_tests):
 
 @pytest.mark.parametrize("distribution", [stats.norm(), stats.chi2(1)])
 def test_the_tail_is_that_of_the_distribution_or_heavier(distribution):
-    exact = np.array([0.3, 1e-2, 1e-3, 1e-5, 1e-6])
-    rng = np.random.default_rng(1)
+    exact, rng = np.array([0.3, 1e-2, 1e-3, 1e-5, 1e-6]), np.random.default_rng(1)
 
     def draw(m, tests):
         return distribution.rvs((len(tests), m), random_state=rng)

@@ -66,8 +66,7 @@ def run_of(seed: int = 0) -> FittedRun:
 
 def test_component_j_is_row_j_of_the_run_on_screen():
     fitted = run_of()
-    arranged = fitted.arranged((2, 0, 1), (1, -1, 1))
-    columns = Columns(inclusion=True)
+    arranged, columns = fitted.arranged((2, 0, 1), (1, -1, 1)), Columns(inclusion=True)
     plain, table = (projection_table(dataset(), one, None, columns) for one in (fitted, arranged))
     kept = [name for name in table if name.startswith(("component_", "inclusion_"))]
     assert kept == [f"{what}_{n}" for what in ("component", "inclusion") for n in (1, 2, 3)]

@@ -109,6 +109,7 @@ def test_few_repeated_rows_do_not_count(repeated, level):
     checks = diagnostics.of_rows(three, repeated)
     assert [check.level for check in checks] == ["good", level]
     assert diagnostics.of_rows(two, repeated) == checks[1:], "of two choices, one is likely"
+    assert diagnostics.of_rows(three, repeated, usual=True)[1].level == "good"
     told = [diagnostics.of_rows(two, 0, share) for share in (0.1, 0.2)]
     assert ([x[0].level for x in told], told[1][1]) == (["good", "doubtful"], told[0][0])
 
@@ -121,7 +122,7 @@ def test_a_class_that_is_described_worse_and_scales_at_their_limits_are_told():
     (check,) = diagnostics.of_classes(fitted, [("kind", ["a", "b"], codes)])
     whole = np.square(X - X.mean(axis=0))[340:390].mean()
     left = fitted.error[340:390].mean()
-    told = int(check.why.split("explains ")[1].split("% of the variance of kind b")[0])
+    told = int(check.why.split("centre, ")[1].split("% are explained")[0])
     assert told == pytest.approx(100 * (1 - left / whole), abs=2)
     assert not diagnostics.of_classes(fitted, [("kind", ["a", "b"], codes * (codes < 1))])
     scales = np.r_[np.full(30, 0.1), np.ones(270)]

@@ -29,8 +29,7 @@ def write_scene(folder: Path, L: int, K: int) -> None:
     classes = scores.argmax(1) % 4
     given = {"scores": scores, "membership": random.random(N).astype(np.float32)}
     given |= {"components": random.normal(size=(K, 144)), "n_active": L, "names": ("",) * K}
-    run = fitted_run(active, **given)
-    images = np.zeros((N, 12, 12), np.uint8)
+    run, images = fitted_run(active, **given), np.zeros((N, 12, 12), np.uint8)
     images[np.arange(N), classes * 3] = 255
     ids = np.array([f"bar {row}" for row in range(N)])
     dataset = Dataset("bars", images.reshape(N, 144).astype(np.float32), ids, image_shape=(12, 12))

@@ -11,8 +11,7 @@ from appca.analysis.selections import SelectionStore
 from appca.data.sources import load
 from tests.browser.test_app import APP, POLL, SECOND, idle, open_page, size
 
-pytestmark = pytest.mark.browser
-ROOT = "document.querySelector('.appca-explorer')"
+pytestmark, ROOT = pytest.mark.browser, "document.querySelector('.appca-explorer')"
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ import pytest
 from tests.browser.conftest import ROOT, WAIT_MS, _free_port, wait_for
 
 pytest.importorskip("jupyter_server_proxy", reason="`.ci/installed` brings the extra “jupyter”")
-pytestmark = pytest.mark.browser
-SECRET = "jupyter-secret"
+pytestmark, SECRET = pytest.mark.browser, "jupyter-secret"
 
 
 class Jupyter(NamedTuple):
@@ -50,8 +49,7 @@ def jupyter(tmp_path_factory):
 
 
 def test_all_of_the_app_works_below_the_path(jupyter, browsers, tmp_path):
-    page = jupyter.page(browsers)
-    asked = []
+    page, asked = jupyter.page(browsers), []
     page.on("request", lambda request: asked.append(request.url))
     cookies = [one for one in page.context.cookies() if one["name"].startswith("appca")]
     assert {one["path"] for one in cookies} == {"/user/ann/appca"}

@@ -28,8 +28,7 @@ N, MOST_BYTES = 10_000, 4_000_000
 def images() -> Dataset:
     """The digits of scikit-learn, larger, shifted and noisy."""
     small, rng = load("digits"), np.random.default_rng(0)
-    rows = rng.integers(0, small.n_rows, N)
-    wide = np.zeros((N, 28, 28), np.uint8)
+    rows, wide = rng.integers(0, small.n_rows, N), np.zeros((N, 28, 28), np.uint8)
     wide[:, 2:26, 2:26] = (15 * small.X[rows].reshape(N, 8, 8)).repeat(3, 1).repeat(3, 2)
     ink = np.clip(wide + rng.integers(-3, 4, wide.shape), 0, 255) * (wide > 0)
     X = np.roll(ink, 1, axis=2).reshape(N, 784).astype(np.uint8)
@@ -246,8 +245,7 @@ def walk(browser, folder: Path, **look) -> bytes:
 def test_a_page_without_server_fits_and_the_app_opens_its_session(
     browsers, tmp_path, visit, address
 ):
-    saved = walk(browsers(), tmp_path)
-    page = visit(f"{address}/data", still=True).page
+    saved, page = walk(browsers(), tmp_path), visit(f"{address}/data", still=True).page
     page.get_by_text("Drop a file").wait_for()
     idle(page, 60)
     drop(page, ("digits.appca", saved))

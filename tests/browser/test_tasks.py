@@ -16,8 +16,7 @@ from tests.data.file_makers import encoded, noise
 from tests.data.test_preprocessing import digits
 from tests.ui.test_data import messy, recording
 
-pytestmark = pytest.mark.browser
-WAIT = 90 * SECOND
+pytestmark, WAIT = pytest.mark.browser, 90 * SECOND
 DROP = """([selector, files]) => {
   const given = new DataTransfer();
   files.forEach(([name, bytes]) => given.items.add(new File([new Uint8Array(bytes)], name)));
@@ -27,8 +26,7 @@ DROP = """([selector, files]) => {
     place.dispatchEvent(new DragEvent(kind, told));
   }
 }"""
-ANYWHERE = "[data-testid=stApp]"
-IMAGES = "16 × 16: show as images"
+ANYWHERE, IMAGES = "[data-testid=stApp]", "16 × 16: show as images"
 EVENTS = b"onset\tduration\n4\t6\n20\t6\n"
 COUNT = """() => { window.clicks = 0;
   const count = (event) => { window.clicks += event.isTrusted; };

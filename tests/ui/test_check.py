@@ -482,11 +482,7 @@ def test_the_answer_says_where_the_model_is_not_the_best():
         ({"own": 1, "ppca_l": 2, "means": 4}, "The model predicts hidden cells best", "good"),
         ({"own": 2, "ridge": 1, "means": 4}, "hidden cells than the model: r", "doubtful"),
         ({"own": 3, "near": 4, "means": 1}, "Nothing predicts hidden cells better", "bad"),
-        (
-            {"own": 1, "near": 1.01},
-            "at hidden cells: Adaptive PPCA, 2 of 4, Near",
-            "good",
-        ),
+        ({"own": 1, "near": 1.01}, "at hidden cells: Adaptive PPCA, 2 of 4, Near", "good"),
     ):
         bumps = {key: [0.1, 0.4] if key == "near" else [0.0, 0.5] for key in errors}
         found = {key: error + np.array(bumps[key]) for key, error in errors.items()}

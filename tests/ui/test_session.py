@@ -176,8 +176,8 @@ def test_each_function_makes_a_key_once_and_clicks_on_rows_leave_what_is_kept_of
         of_two(key, key)
     assert letters == ["a", "b", "c", "a"]
     dataset, made = load("wine"), []
-    fitted = SimpleNamespace(preprocessing=Preprocessing().fit(dataset.X))
-    shown = SimpleNamespace(fitted=fitted, config=SimpleNamespace(preprocessing={}))
+    fitted = Mock(preprocessing=Preprocessing().fit(dataset.X), completed=lambda X, _: X)
+    shown = SimpleNamespace(fitted=fitted, key="fit")
     for _ in range(2):
         kept("patterns", lambda: made.append("patterns"))
         for row in range(60):

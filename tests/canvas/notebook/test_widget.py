@@ -23,8 +23,7 @@ def model() -> appca.AdaptivePPCA:
 
 
 def test_a_selection_is_rows_or_a_mask_and_is_told_once(model):
-    widget = appca.explore(model, X, labels=y)
-    told = []
+    widget, told = appca.explore(model, X, labels=y), []
     widget.observe(lambda change: told.append(change.new.tolist()), "selection")
     widget.selection = [7, 3, 3]
     widget.selection = np.arange(len(X)) < 2
@@ -66,8 +65,7 @@ def test_images_may_be_other_than_the_rows(model):
 
 
 def test_the_browser_gets_scores_on_all_components_for_ghosts(model):
-    widget = appca.explore(model, X)
-    sent = []
+    widget, sent = appca.explore(model, X), []
     widget.send = lambda content, buffers: sent.append((content, buffers))
     widget._answer(None, {"question": 5}, [np.array([4, 9], "<u4").tobytes()])
     ((content, (scores,)),) = sent
