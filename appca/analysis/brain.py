@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.data.brain import Event, cleaned, drift
+from appca.data.brain import Event, drift
 
 LENGTH, _FINE = 32.0, 0.1  # seconds: of the blood response; maximum step of the grid for events
 OVERLAP = "dice", "energy_inside", "on", "on_inside"
@@ -50,16 +50,6 @@ def unit(course: np.ndarray) -> np.ndarray:
     return np.asarray(np.divide(left, length, out=np.zeros_like(left), where=real))
 
 
-def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
-    """Return a p value: the share of circular shifts of `raw` (T,) that correlate as well.
-
-    The statistic is the largest |r| with a course (K, T) of length 1. `raw` includes drift.
-    """
-    turned = unit(np.stack([np.roll(raw, shift) for shift in range(len(raw))]))
-    best = np.abs(turned @ courses.T).max(axis=1)
-    return float(np.mean(best >= best[0] * (1 - 1e-12)))
-
-
 def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
     """Fit drift and stimulus (T,) to every voxel of series (V, T), and test the stimulus effect.
 
@@ -101,15 +91,3 @@ def place(values: np.ndarray, active: np.ndarray) -> dict[str, float]:
     at = (active[strongest], on[active]) if active.any() else (np.zeros(1), np.zeros(1))
     shares = at[0].mean(), inside, on.mean(), at[1].mean()
     return dict(zip(OVERLAP, map(float, shares), strict=True))
-
-
-def phase_randomised(rng: np.random.Generator, series: np.ndarray) -> np.ndarray:
-    """Randomize the phases of every voxel in series (V, T); return detrended float32.
-
-    Each voxel keeps its spectrum; correlations between voxels are lost.
-    """
-    T, spectrum = series.shape[1], np.fft.rfft(series, axis=1)
-    free = slice(1, (T + 1) // 2)  # the mean and, for even T, the last frequency have no phase
-    turns = rng.random(spectrum[:, free].shape, dtype=np.float32)
-    spectrum[:, free] = np.abs(spectrum[:, free]) * np.exp(2j * np.pi * turns)
-    return cleaned(np.fft.irfft(spectrum, T, axis=1))

@@ -1,5 +1,6 @@
 """Differences between selected rows and the other rows, and selections by a condition."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress, islice
 from typing import Any, NamedTuple
@@ -135,13 +136,34 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 
 MOST_COMPARED = 2e10  # numbers in pairs of rows: about 2 s
 NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of others; those of a usual row's own
+DENSE = 1.2  # about the 90% quantile of the local outlier factor in five data sets
+
+
+def _are_comparable(dataset: Dataset) -> bool:
+    return NEAREST < dataset.n_rows <= MOST_COMPARED / max(dataset.X.size, 50 * dataset.n_rows)
+
+
+def among_alike(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
+    """Return which rows, (N,) bool, lie about as densely as the nearest; none if n is large.
+
+    That is a local outlier factor (Breunig, Kriegel, Ng and Sander, 2000) below `DENSE`.
+    """
+    from sklearn.neighbors import LocalOutlierFactor
+
+    if not _are_comparable(dataset):
+        return np.zeros(dataset.n_rows, dtype=bool)
+    Y = fitted.preprocessing.transform(fitted.completed(dataset.X, dataset.missing))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of repeated rows
+        model = LocalOutlierFactor(n_neighbors=NEAREST, algorithm="brute").fit(Y)
+    return np.asarray(-model.negative_outlier_factor_ < DENSE)
 
 
 def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) -> np.ndarray:
     """Return the nearest rows (m, NEAREST) of rows X (m, D), or of each row; none if n is large."""
     from sklearn.neighbors import NearestNeighbors
 
-    if not NEAREST < dataset.n_rows <= MOST_COMPARED / max(dataset.X.size, 50 * dataset.n_rows):
+    if not _are_comparable(dataset):
         return np.empty((0, NEAREST), int)
     before, rows = fitted.preprocessing.transform, fitted.completed(dataset.X, dataset.missing)
     model = NearestNeighbors(n_neighbors=NEAREST, algorithm="brute").fit(before(rows))

@@ -17,8 +17,7 @@ import numpy as np
 from appca.canvas.scene import Scene
 
 SHARD = 2_000_000  # bytes; browsers do not cache much larger files
-MOST_BYTES = 512 << 20
-MOST_PROMISES = 20_000
+MOST_BYTES, MOST_PROMISES = 512 << 20, 20_000
 RAW, PNG, JSON = "application/octet-stream", "image/png", "application/json"
 
 

@@ -21,8 +21,7 @@ from appca.runs.numbering import numbered_after
 from appca.storage import files
 from appca.words import OTHER, InputError, storing
 
-JS = Path(__file__).parent / "js"
-PACKAGE = Path(__file__).parents[1]
+JS, PACKAGE = Path(__file__).parent / "js", Path(__file__).parents[1]
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 FROM = re.compile(r"^import (\{[^}]*\}|\* as \w+) from '(\.[^']*)';\n", re.MULTILINE)
 EXPORTED = re.compile(r"^export (?:async )?(?:function\*?|class|const) (\w+)", re.MULTILINE)

@@ -56,8 +56,7 @@ def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layou
     low, high = values.min(axis=0), values.max(axis=0)
     middle, half = (low + high) / 2, float((high - low).max()) / 2 * (1 + panels.MARGIN) or 1.0
     limits = np.stack([middle - half, middle + half], axis=1)
-    positions = (values - limits[:, 0]) / (2 * half)
-    whole = panels.whole(usage)
+    positions, whole = (values - limits[:, 0]) / (2 * half), panels.whole(usage)
     x, y = positions[whole.rows].T
     on_axes = Axes(np.zeros((1, 2), np.int64), np.array([[[0.0, 1.0]] * 2]), x, y)
     layout = _layout("map", title, whole, on_axes, usage)

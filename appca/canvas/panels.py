@@ -197,8 +197,7 @@ def pairs(usage: Usage) -> Groups:
     """
     n, K, used = len(usage.slots), usage.n_components, usage.used
     each = np.where(used < 2, 1, used * (used - 1) // 2)
-    points = int(each.sum())
-    looked_at = usage.priority
+    points, looked_at = int(each.sum()), usage.priority
     if points > MOST_POINTS:
         running = np.cumsum(each[usage.priority])
         looked_at = looked_at[: max(1, int(np.searchsorted(running, MOST_POINTS)))]
@@ -247,8 +246,7 @@ def fullest_pairs(usage: Usage) -> Groups:
 
 
 def _users(usage: Usage, components: set[int]) -> dict[int, np.ndarray]:
-    rows = np.nonzero(usage.taken)[0]
-    used = usage.slots[usage.taken]
+    rows, used = np.nonzero(usage.taken)[0], usage.slots[usage.taken]
     order = np.argsort(used, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(used, minlength=usage.n_components))])
     return {k: rows[order[ends[k] : ends[k + 1]]] for k in components}

@@ -180,8 +180,7 @@ def scene_of_usage(usage: Usage, dataset: Dataset, of_a_row: OfARow, of_run: OfR
     and marks (N,) uint8: "doubt" (255 x membership) and "outside".
     """
     with ThreadPoolExecutor(1) as beside:  # both take a second for a million rows
-        rows = beside.submit(_of_rows, dataset, usage, of_a_row)
-        made = _of_run(usage, of_run)
+        rows, made = beside.submit(_of_rows, dataset, usage, of_a_row), _of_run(usage, of_run)
     of_rows = rows.result()
     layouts = made.meta["layouts"] | of_rows.meta["layouts"]
     buffers = {

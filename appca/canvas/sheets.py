@@ -118,8 +118,7 @@ def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
     photos: Any = dataset.image_shape, dataset.images
     shape, images = {"photo": photos, "ink": lines, "name": names}[style]
     style = "ink" if is_ink(dataset) else style
-    tile = tile_of(shape)
-    channels = 3 if len(shape) == 3 else 1
+    tile, channels = tile_of(shape), 3 if len(shape) == 3 else 1
     cell = cell_of(max(tile))
     columns = SHEET_SIDE // cell
     per_sheet = min(columns * columns, GREY_SHEET if channels == 1 else COLOUR_SHEET)

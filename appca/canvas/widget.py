@@ -192,8 +192,7 @@ class Explorer(anywidget.AnyWidget):
 
     def _answer(self, _: Any, content: Any, buffers: list[Any]) -> None:
         asked = np.frombuffer(buffers[0], "<u4")
-        rows = asked[asked < self.rows.dataset.n_rows]
-        run = self.run
+        rows, run = asked[asked < self.rows.dataset.n_rows], self.run
         scores = self.model.dense(rows) if run is None else projected(self.rows.dataset, run, rows)
         scores = scores.astype("<f4")
         self.send({"answer": content.get("question")}, [scores.tobytes()])

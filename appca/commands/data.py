@@ -118,8 +118,7 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
         lines["In doubt"] += f"; --option {other} reads it otherwise"
     constant = _constant(dataset)
     named = [name if isinstance(name, str) else f"feature {name + 1}" for name in constant]
-    listed = [] if dataset.image_shape else named
-    features = f"{dataset.n_features:,}"
+    listed, features = [] if dataset.image_shape else named, f"{dataset.n_features:,}"
     if dataset.image_shape:
         features += f", images of {' × '.join(map(str, dataset.image_shape))} pixels"
     elif dataset.feature_names:

@@ -63,8 +63,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from appca.canvas.html import write_page
 
     dataset = load(options.data)
-    before = suggest(dataset).to_dict()
-    fits = []
+    before, fits = suggest(dataset).to_dict(), []
     for i, (k, active) in enumerate(sizes, start=1):
         say(f"fit {i} of {len(sizes)}: K = {k}, L = {active}")
         parameters = defaults("aPPCA") | {"n_components": k, "n_active": active}

@@ -63,8 +63,7 @@ def list_runs(_options: argparse.Namespace) -> dict[str, Any]:
     names = {item.digest: item.name for item in DatasetStore(homes.home()).list()}
     for run in store.list():
         when = datetime.fromtimestamp(run.created)
-        nats = run.info.log_likelihood / run.info.n_rows
-        data = names.get(run.config.dataset)
+        nats, data = run.info.log_likelihood / run.info.n_rows, names.get(run.config.dataset)
         shown = shortened(data or "data not kept", 24)
         say(f"{run.id}  {when:%Y-%m-%d %H:%M}  {nats:10.4g} nats per row  {shown:24}  {run.name}")
         created = datetime.fromtimestamp(run.created, UTC).isoformat(timespec="seconds")

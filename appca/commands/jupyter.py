@@ -75,8 +75,7 @@ def open_app(path: str | os.PathLike[str]) -> AppLink:
     InputError
         If the file cannot be read, or the notebook has no Jupyter server.
     """
-    base = _base_url()
-    parser = argparse.ArgumentParser()
+    base, parser = _base_url(), argparse.ArgumentParser()
     app.add(parser.add_subparsers(parser_class=parsing.Parser))
     options = parser.parse_args([app.NAME, os.fspath(path)])
     return AppLink(f"{base}{NAME}/?{urlencode(app.place(options))}")

@@ -87,8 +87,7 @@ _SOURCES = (
     ("wine", "Wine", "Wines of three growers", True, 178, 13),
     ("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),
 )
-SOURCES = {facts[0]: Source(*facts) for facts in _SOURCES}
-ZIP = "coil-20-proc.zip"
+SOURCES, ZIP = {facts[0]: Source(*facts) for facts in _SOURCES}, "coil-20-proc.zip"
 _MNIST = {
     "train-images-idx3": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
     "train-labels-idx1": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",

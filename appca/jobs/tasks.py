@@ -206,8 +206,7 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Fit and store a run: ``{"config": ..., "name": ...}`` -> ``{"run": id}``."""
     from appca.models.ppca import TOL
 
-    config = RunConfig.from_dict(spec["config"])
-    store = RunStore(context.home)
+    config, store = RunConfig.from_dict(spec["config"]), RunStore(context.home)
     name, origin = spec.get("name"), spec.get("origin", "fit")
     present = store.renew(config.id, name, origin)
     if present is not None:
@@ -224,8 +223,7 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Compute and store an embedding: an `EmbeddingConfig` as dict -> ``{"embedding": id}``."""
-    config = EmbeddingConfig.from_dict(spec)
-    store = EmbeddingStore(context.home)
+    config, store = EmbeddingConfig.from_dict(spec), EmbeddingStore(context.home)
     if store.get(config.id) is None:
         dataset, fitted = _prepared(config, context, lambda *n: sum(map_seconds(*n).values()))
         run = RunStore(context.home).get(config.run) if config.run else None
@@ -434,8 +432,7 @@ class QualityConfig(Campaign):
 
     def lines(self, home: Path) -> list[dict[str, Any]]:
         """Return the finished measurements, one line per method in the order of `methods`."""
-        records = self.records(home)
-        keys = [(method.key,) for method in methods(self)]
+        records, keys = self.records(home), [(method.key,) for method in methods(self)]
         return [records[key][0] for key in keys if key in records]
 
 

@@ -230,6 +230,5 @@ def nats_of(
 def _bars(values: Mapping[str, float], across: dict[str, Any], **look: Any) -> go.Figure:
     bars = go.Bar(x=[*values.values()], y=[*values], orientation="h")
     bars.update({"hovertemplate": "%{y}: %{text}<extra></extra>"} | look)
-    down = {"autorange": "reversed", "automargin": True}
-    line = 46 if len(values) < 9 else 30
+    down, line = {"autorange": "reversed", "automargin": True}, 46 if len(values) < 9 else 30
     return chart([bars], 60 + line * len(values), across, down, dragmode=False)

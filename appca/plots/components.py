@@ -387,8 +387,7 @@ def slices_of(
         height = int(np.square(values).sum(axis=(0, 1)).argmax())
         cut = painted(grey[..., height], values[..., height], inside[..., height], strong(column))
         cut = np.ascontiguousarray(cut[box][:, ::-1].transpose(1, 0, 2))
-        picture = Image.new("RGBA", size, ground)
-        nearest = Image.Resampling.NEAREST
+        picture, nearest = Image.new("RGBA", size, ground), Image.Resampling.NEAREST
         picture.alpha_composite(ImageOps.pad(Image.fromarray(cut), size, nearest, (0, 0, 0, 0)))
         pictures.append(np.asarray(picture.convert("RGB")))
     return pictures

@@ -212,8 +212,7 @@ def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
 
     Only the first `MOST_INDICATORS` rows of a matrix are drawn.
     """
-    n = len(matrices)
-    edges = 76
+    n, edges = len(matrices), 76
     height = edges + n * (92 if n > 1 else 190) + (n - 1) * 40
     figure = _panels(list(matrices), 1, 40 / (height - edges) if n > 1 else 0.0)
     look = {"zmin": 0, "zmax": 1, "colorscale": [[0, "#ffffff"], [1, "#000000"]]}

@@ -233,8 +233,7 @@ def _matched(
     rows: np.ndarray, power: np.ndarray, registry: _Registry, screen: np.ndarray | None
 ) -> tuple[_Stored, _Registry]:
     """Assign numbers to directions (K, D) with explained variance (K,); register new ones."""
-    K = len(rows)
-    cosine = rows @ registry.directions.T
+    K, cosine = len(rows), rows @ registry.directions.T
     ours, theirs = _pairs(np.abs(cosine))
     on_screen = likeness(rows, screen)
     signs = np.array([on_screen.get(k, (0, 1))[1] for k in range(K)], np.int64)

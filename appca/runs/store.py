@@ -135,8 +135,7 @@ class RunStore:
         """
         if not is_id(run_id):
             return None
-        run = or_none(partial(_read, self.folder / run_id))
-        other = files.place("runs", run_id)
+        run, other = or_none(partial(_read, self.folder / run_id)), files.place("runs", run_id)
         return or_none(partial(_read, other)) if run is None and other else run
 
     def list(self) -> list[Run]:
@@ -245,8 +244,7 @@ def changeable(run: Run, folder: Path) -> Run:
 
 
 def _is_sound(folder: Path) -> bool:
-    run = or_none(partial(_read, folder))
-    check = partial(files.check_file, folder / ARRAYS)
+    run, check = or_none(partial(_read, folder)), partial(files.check_file, folder / ARRAYS)
     return bool(run) and or_none(lambda: check(_read_meta(folder)[FILES][ARRAYS]) is None) is True
 
 

@@ -188,8 +188,7 @@ def _claimed(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
-FORMAT = 3
-KEY = "format"
+FORMAT, KEY = 3, "format"
 FILES = "files"  # key of the file digests in a folder's `meta.json`, see `digests_of`
 Content = TypeVar("Content")
 

@@ -84,8 +84,7 @@ def _converted(shape: Any, value: object, from_text: bool) -> Any:
 @cache
 def _of_tuple(shape: Any) -> Any:
     """Return a Struct with the fields of a named tuple, which msgspec would encode as a list."""
-    defaults = shape._field_defaults
-    kinds = shape.__annotations__
+    defaults, kinds = shape._field_defaults, shape.__annotations__
     named = [(name, kinds[name]) for name in shape._fields if name not in defaults]
     later = [(name, kinds[name], value) for name, value in defaults.items()]
     return msgspec.defstruct(shape.__name__, [*named, *later], kw_only=True)

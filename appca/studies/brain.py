@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis import brain
+from appca.data import brain as recordings
 from appca.data.brain import MADE_UP, SHARED, Recording, check_events, load, nifti_bytes, parsed
 from appca.studies.claims import Claim, checked, span
 from appca.studies.fitting import reporting
@@ -72,15 +73,14 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
             raise InputError(msg)
     recording = recording._replace(events=parsed(options["events"]) or recording.events)
     report("reference map", 0.01)
-    stimulus = _stimulus(recording)
-    rng = np.random.default_rng(seed)
+    stimulus, rng = _stimulus(recording), np.random.default_rng(seed)
     parts = [np.sort(part) for part in np.split(rng.permutation(V), [n_fitted])]
     rows: list[Row] = []
     shown: dict[str, StimulusComponent] = {}
     for number, (K, L) in enumerate([*pairs, pairs[0]]):
         data, series, stage = RECORDED, recording.series, f"K = {K}, L = {L}"
         if number == len(pairs):
-            data, series = RANDOMISED, brain.phase_randomised(rng, series)
+            data, series = RANDOMISED, phase_randomised(rng, series)
             stage = f"{RANDOMISED}, {stage}"
         ends = (0.02 + 0.98 * place / (len(pairs) + 1) for place in (number, number + 1))
         callback = reporting(stage, report, *ends)
@@ -135,8 +135,7 @@ def _judged(
     """Fit a model to the first of two parts; describe its stimulus component, or component 1."""
     began = time.perf_counter()
     model.fit(series[parts[0]])
-    seconds = time.perf_counter() - began
-    described = model.describe(series)
+    seconds, described = time.perf_counter() - began, model.describe(series)
     errors = np.sqrt(described.error)
     courses = brain.unit(model.components_.astype(np.float64))
     k, sign, followed = 0, 1.0, dict.fromkeys(("r", "p", "r_shifted"))
@@ -144,7 +143,7 @@ def _judged(
         r = courses @ stimulus.plain
         k = int(np.argmax(np.abs(r)))
         sign = 1.0 if r[k] >= 0 else -1.0
-        followed = {"r": abs(float(r[k])), "p": brain.circular_p(courses, stimulus.raw)}
+        followed = {"r": abs(float(r[k])), "p": circular_p(courses, stimulus.raw)}
         followed["r_shifted"] = sign * float(courses[k] @ stimulus.shifted)
     values = (sign * described.scores[:, k]).astype(np.float32)
     overlap: dict[str, Any] = dict.fromkeys(brain.OVERLAP)
@@ -264,3 +263,25 @@ STUDY = Study(
     columns=("data", "model", "K", "L", "rmse", "rmse_sd", "heldout", "r", "p", "dice", "on"),
     draw=_figures,
 )
+
+
+def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
+    """Return a p value: the share of circular shifts of `raw` (T,) that correlate as well.
+
+    The statistic is the largest |r| with a course (K, T) of length 1. `raw` includes drift.
+    """
+    turned = brain.unit(np.stack([np.roll(raw, shift) for shift in range(len(raw))]))
+    best = np.abs(turned @ courses.T).max(axis=1)
+    return float(np.mean(best >= best[0] * (1 - 1e-12)))
+
+
+def phase_randomised(rng: np.random.Generator, series: np.ndarray) -> np.ndarray:
+    """Randomize the phases of every voxel in series (V, T); return detrended float32.
+
+    Each voxel keeps its spectrum; correlations between voxels are lost.
+    """
+    T, spectrum = series.shape[1], np.fft.rfft(series, axis=1)
+    free = slice(1, (T + 1) // 2)  # the mean and, for even T, the last frequency have no phase
+    turns = rng.random(spectrum[:, free].shape, dtype=np.float32)
+    spectrum[:, free] = np.abs(spectrum[:, free]) * np.exp(2j * np.pi * turns)
+    return recordings.cleaned(np.fft.irfft(spectrum, T, axis=1))

@@ -125,8 +125,7 @@ def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
     """
     from scipy.stats import rankdata
 
-    position = np.cumsum(active, axis=1)
-    channels = np.full((len(scores), 3), 0.5)
+    position, channels = np.cumsum(active, axis=1), np.full((len(scores), 3), 0.5)
     for j in range(3):
         of_row = active & (position == j + 1)
         has = of_row.any(axis=1)

@@ -17,8 +17,7 @@ from appca.studies.store import Stored, StudyStore, csv_text
 from appca.studies.study import Options, Outcome, Report, Study
 from appca.words import OTHER, InputError, duration, refusing
 
-MOST_PROCESSES = 2
-REPORT = "report.html"
+MOST_PROCESSES, REPORT = 2, "report.html"
 MOST_ROWS = 60  # maximum number of rows shown; the CSV contains all
 RESULTS = "../appca/studies/results"  # relative to docs/
 HEAD = """# Reproducing the paper
@@ -186,8 +185,7 @@ def document(results: Mapping[str, Stored], file: Path) -> str:
         if result is None:
             lines.append([heading, name, "not computed", "", "", ""])
             continue
-        size = study.size_of(result.options)
-        is_current = study.id(result.options) == result.id
+        size, is_current = study.size_of(result.options), study.id(result.options) == result.id
         size += "" if is_current else ", before a change of the experiment"
         date = datetime.fromtimestamp(result.created, UTC).date().isoformat()
         counts = Counter(claim.holds for claim in result.outcome.claims)

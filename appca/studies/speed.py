@@ -149,8 +149,7 @@ def ladder(spec: Spec, tick: Report) -> list[Row]:
             model = estimator(way, passes, settings)
             began = time.process_time()  # CPU time, independent of other processes
             model.fit(Y)
-            seconds = time.process_time() - began
-            R = model.inverse_transform(model.transform(Y))
+            seconds, R = time.process_time() - began, model.inverse_transform(model.transform(Y))
             row = {"way": spec["way"], "title": way.title, "model": way.model}
             row |= {"made": int(model.n_iter_), "seconds": seconds}
             row |= {"error": float(np.square(Y - R).mean())}

@@ -270,7 +270,7 @@ def _nearest(dataset: Dataset, shown: Shown) -> np.ndarray:
 
 def unusual_sentences(dataset: Dataset, shown: Shown) -> tuple[str, str]:
     """Say which rows stand out, and whether the data have heavier tails than the model."""
-    said, odd, _ = rows.unusual(dataset, shown)
+    said, odd, columns = rows.unusual(dataset, shown)
     n, number = dataset.n_rows, int((~said.fits).sum())
     misfits = float((said.distances.over(said.of_model) > 1).any(axis=1).mean())
     far, tails = listed(dataset.ids[said.order[:3]].tolist()), ""
@@ -286,6 +286,8 @@ def unusual_sentences(dataset: Dataset, shown: Shown) -> tuple[str, str]:
         ways[ODD[dataset.is_ordered]] = len(odd)
         told = ", ".join(f"{m:,} {way}" for way, m in ways.items() if m)
         answer = f"{some}: {told}{', some in several ways' if sum(ways.values()) > number else ''}."
+        if alike := int((columns[rows.ALIKE] == "yes").sum()):
+            answer += f" Last come {alike:,} that lie among rows like them, so rather are a kind."
     return answer, tails
 
 

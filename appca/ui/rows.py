@@ -148,7 +148,7 @@ def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None
     return int(among[place]) if 0 <= place < len(among) else None
 
 
-NEAREST, FEATURES, OTHERS = 6, 16, 3
+NEAREST, FEATURES, OTHERS, ALIKE = 6, 16, 3, "among alike"
 DOUBTFUL, CERTAIN = 0.5, 0.9
 
 
@@ -333,19 +333,22 @@ def draw(
 
 def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[int, str], Columns]:
     """Return how the rows fit, unusual ones first; rows far in a feature; columns of a table."""
-    fitted, before = shown.fitted, shown.fitted.preprocessing.transform
-    said = kept(f"unusual-{shown.key}", lambda: standing_out(described.distances(fitted)))
-    if dataset.image_shape is not None:
-        return said, {}, {}
-    of = dataset.X, before, dataset.missing, dataset.is_ordered
-    odd, worst, ratios = kept(f"odd-{shown.key}", lambda: odd_in_features(*of))
-    if not len(worst):
-        return said, {}, {}
-    usual = said.fits & ~np.isin(np.arange(dataset.n_rows), odd)
-    order = np.lexsort((-np.maximum(said.ratios.max(axis=1), ratios), usual))
-    names, said = np.array(dataset.column_names)[worst], said._replace(fits=usual, order=order)
-    columns = {"farthest in": names, "value / limit": ratios.round(2)}
-    return said, dict(zip(odd.tolist(), names[odd].tolist(), strict=True)), columns
+    fitted, key = shown.fitted, shown.key
+    said = kept(f"unusual-{key}", lambda: standing_out(described.distances(fitted)))
+    odd, columns, usual, far = dict[int, str](), Columns(), said.fits, said.ratios.max(axis=1)
+    if dataset.image_shape is None:
+        of = dataset.X, fitted.preprocessing.transform, dataset.missing, dataset.is_ordered
+        places, worst, ratios = kept(f"odd-{key}", lambda: odd_in_features(*of))
+        if len(worst):
+            names, far = np.array(dataset.column_names)[worst], np.maximum(far, ratios)
+            columns = {"farthest in": names, "value / limit": ratios.round(2)}
+            odd = dict(zip(places.tolist(), names[places].tolist(), strict=True))
+            usual = usual & ~np.isin(np.arange(dataset.n_rows), places)
+    if not usual.all():  # rows among others like them are rather a kind than errors
+        alike = kept(f"alike-{key}", lambda: groups.among_alike(dataset, fitted)) & ~usual
+        said = said._replace(fits=usual, order=np.lexsort((-far, alike, usual)))
+        columns[ALIKE] = np.where(alike, "yes", "")
+    return said, odd, columns
 
 
 def nearest_classes(dataset: Dataset, near: np.ndarray) -> dict[str, np.ndarray]:
@@ -368,11 +371,8 @@ def table_of(
     stands_out = np.where(verdict.fits[rows], "no", "yes")
     columns: Columns = {"id": dataset.ids[rows], "stands out": stands_out} | more
     away = np.abs(fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean)
-    if (
-        "farthest in" not in more
-        and dataset.image_shape is None
-        and away.shape[1] == dataset.n_features
-    ):
+    is_table = dataset.image_shape is None and away.shape[1] == dataset.n_features
+    if is_table and "farthest in" not in more:
         seen = 1.0 if dataset.missing is None else ~dataset.missing[rows]
         columns["farthest in"] = np.array(dataset.column_names)[(away * seen).argmax(axis=1)]
     for name, values in list(dataset.labels.items())[:MOST_LABELS]:

@@ -72,6 +72,16 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     assert groups.strays(codes, near)[99] == (most.argmax() if most.max() >= 5 else -1)
 
 
+def test_rows_of_a_rare_kind_are_among_alike_and_errors_are_not(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 5))
+    X[:40] += 12  # a kind; the first ten of the others are errors, each another
+    X[40:50] += 15 * rng.normal(size=(10, 5))
+    of = Dataset("kinds", X, np.arange(600)), fitted_run(np.ones((600, 5), dtype=bool))
+    alike = groups.among_alike(*of)
+    assert (alike[:40].mean() > 0.5, alike[40:50].any()) == (True, False)
+
+
 PLANTED = ("f5", "use of component 2", "score on component 3", "kind = c", "weight", "residual")
 
 

@@ -117,8 +117,7 @@ def test_a_sample_of_rows_is_near_all_rows_within_its_stated_error(seed):
 def test_class_accuracy_is_that_of_a_classifier_that_leaves_the_row_out(seed):
     rng = np.random.default_rng(seed)
     X, E = two_spaces(seed)
-    classes = (E[:, 0] > E[:, 0].mean()).astype(int) + rng.integers(0, 2, 160)
-    right = []
+    classes, right = (E[:, 0] > E[:, 0].mean()).astype(int) + rng.integers(0, 2, 160), []
     for i in range(160):
         others = np.arange(160) != i
         model = KNeighborsClassifier(9).fit(E[others], classes[others])

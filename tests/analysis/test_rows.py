@@ -236,8 +236,7 @@ def test_nearest_rows_are_those_of_all_distances(seed, monkeypatch):
     X[50] = X[3]
     fitted = Preprocessing(divide=3.0, scale="feature").fit(X)
     Y = fitted.transform(X).astype(float)
-    distance = np.linalg.norm(Y - Y[3], axis=1)
-    found = rows.near_in_data(X, fitted, 3, 7)
+    distance, found = np.linalg.norm(Y - Y[3], axis=1), rows.near_in_data(X, fitted, 3, 7)
     assert found[0] == 50
     assert 3 not in found
     np.testing.assert_allclose(distance[found], np.sort(np.delete(distance, 3))[:7], rtol=1e-5)

@@ -160,8 +160,7 @@ LETTERS = np.array(list("abcdefgh"))
 def planted(seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Return scores, use, and a table: `who` goes with use of 2, `how` with the score on 3."""
     rng = np.random.default_rng(seed)
-    who = rng.integers(0, 3, N_PLANTED)
-    active = rng.random((N_PLANTED, K)) < 0.5
+    who, active = rng.integers(0, 3, N_PLANTED), rng.random((N_PLANTED, K)) < 0.5
     active[:, 1] = rng.random(N_PLANTED) < np.array([0.2, 0.8, 0.4])[who]
     scores = np.where(active, rng.normal(size=(N_PLANTED, K)), 0.0)
     how = scores[:, 2] * active[:, 2] + np.where(active[:, 2], 1.2, 1.5) * rng.normal(

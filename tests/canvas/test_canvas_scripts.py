@@ -16,8 +16,7 @@ from appca import AdaptivePPCA
 from appca.canvas.image_placement import spread_order
 from appca.models import climb
 
-HERE = Path(__file__).parent
-NODE = shutil.which("node")
+HERE, NODE = Path(__file__).parent, shutil.which("node")
 SCRIPTS = (HERE.parents[1] / "appca").rglob("*.js")
 
 

@@ -135,8 +135,7 @@ def test_a_page_of_several_fits_holds_each_k_and_l_and_shares_what_does_not_chan
     for stored in content["fits"]:
         fitted = appca.AdaptivePPCA(*stored["size"], init="pca", random_state=0).fit(X)
         before = numbered_after(run_of(fitted, rows.dataset), before)
-        scene = scene_of_rows(rows, before, {})
-        saved = fit_of(content, stored)
+        scene, saved = scene_of_rows(rows, before, {}), fit_of(content, stored)
         assert saved["meta"] == json.loads(json.dumps(scene.meta))
         check(saved, scene)
     places = [stored["buffers"]["map.pca"] for stored in content["fits"]]
@@ -147,8 +146,7 @@ ROWS = 400
 
 
 def scene_of(n_active: int, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    dataset = load("digits").take(np.arange(ROWS))
+    rng, dataset = np.random.default_rng(seed), load("digits").take(np.arange(ROWS))
     keys = rng.gumbel(size=(ROWS, 5)) + np.linspace(1, 0, 5)
     active = np.zeros((ROWS, 5), bool)
     np.put_along_axis(active, np.argsort(-keys, axis=1)[:, :n_active], True, axis=1)

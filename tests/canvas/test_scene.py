@@ -82,8 +82,7 @@ def table(image_shape=None):
 )
 def test_every_row_stands_in_the_panels_of_its_components(sizes, kinds, image_shape, monkeypatch):
     monkeypatch.setattr(layouts, "LISTED", 100)  # so that pairs list some of the rows only
-    fitted = run_of(sizes)
-    xy = np.random.default_rng(4).normal(size=(N, 2)) * [10, 1]
+    fitted, xy = run_of(sizes), np.random.default_rng(4).normal(size=(N, 2)) * [10, 1]
     scene = scene_shown(table(image_shape), fitted, {"pca": Map("PCA", xy)})
     assert {n: one["kind"] for n, one in scene.meta["layouts"].items()} == kinds | {"pca": "map"}
     used = supports(scene)
@@ -309,8 +308,7 @@ def test_a_scene_comes_back_from_its_shards(monkeypatch):
     X = rng.integers(0, 255, (90, 64)).astype(np.uint8)
     dataset = Dataset("d", X, np.arange(90).astype(str), image_shape=(8, 8))
     fitted = fitted_run(active, components=np.eye(4, 64))
-    scene = scene_shown(dataset, fitted)
-    parcels = Parcels(b"")
+    scene, parcels = scene_shown(dataset, fitted), Parcels(b"")
     names = publish(scene, dataset.digest, parcels)
     meta = json.loads(parcels.get(names["meta"]).content)
     assert meta == json.loads(json.dumps(scene.meta))

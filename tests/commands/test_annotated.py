@@ -31,8 +31,7 @@ def tree(path):
 @pytest.fixture
 def cells(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    X = np.log1p(counts(0, 60, 8) * 1.0)
-    marks = np.arange(8) % 4 > 0
+    X, marks = np.log1p(counts(0, 60, 8) * 1.0), np.arange(8) % 4 > 0
     labels = {"kind": list("ab") * 30, "highly_variable": marks}
     stream = io.BytesIO(h5ad(csr_matrix(X), {"raw": X}, {"X_two": X[:, :4]}, **labels))
     with h5py.File(stream, "r+") as file:

@@ -189,8 +189,7 @@ def test_a_table_comes_from_a_pipe_and_a_model_goes_into_one(folder, monkeypatch
     pipe(monkeypatch, content)
     assert main(["project", "piped.npz", "-", "--missing", "drop", "--out", "-"]) == 0
     told = capfdbinary.readouterr()
-    rows = pd.read_csv(io.BytesIO(told.out))
-    names = [f"component_{k}" for k in (1, 2, 3)]
+    rows, names = pd.read_csv(io.BytesIO(told.out)), [f"component_{k}" for k in (1, 2, 3)]
     np.testing.assert_array_equal(rows[names].to_numpy(np.float32), other["scores"])
     assert b"doubtful membership" in told.err
 
@@ -273,8 +272,7 @@ def test_fit_writes_what_the_page_would_compute(folder, said):
     told, wine = said("fit wine -K 3 -L 1 --seed 4 --set init=random --out w.npz").out, load("wine")
     parameters = {"n_components": 3, "n_active": 1, "random_state": 4, "init": "random"}
     config = RunConfig(wine.digest, suggest(wine).to_dict(), "aPPCA", parameters)
-    expected = fit_run(wine, config)
-    found = arrays_of("w.npz")
+    expected, found = fit_run(wine, config), arrays_of("w.npz")
     for name, values in expected.fitted.to_arrays().items():
         assert found[name].tobytes() == values.tobytes(), name
     np.testing.assert_array_equal(found["ids"], wine.ids)

@@ -22,7 +22,7 @@ from appca.data.sources import DESIGNS, draw_synthetic, load
 from appca.data.store import DatasetStore
 from appca.studies import coil20, digits, speed, synthetic, table1, whitening
 from appca.studies.brain import STUDY as BRAIN
-from appca.studies.brain import separate
+from appca.studies.brain import circular_p, phase_randomised, separate
 from appca.studies.digits import Digits, Networks
 from appca.studies.fitting import PanelFit, work
 from appca.studies.speed import WAYS, draw, estimator, times
@@ -609,11 +609,11 @@ def test_the_t_map_is_that_of_whitened_least_squares_and_finds_what_follows(seed
 def test_a_stimulus_that_nothing_follows_is_no_rarer_than_its_shifts(seed):
     rng = np.random.default_rng(seed)
     raw = brain.stimulus([Event(float(at), 4.0) for at in rng.integers(0, 230, 9)], T, STEP)
-    own = brain.circular_p(brain.unit(raw)[None], raw)
+    own = circular_p(brain.unit(raw)[None], raw)
     assert own <= 3 / T
     turned = brain.unit(np.roll(raw, 41))[None]
-    assert brain.circular_p(turned, raw) > own
-    assert brain.circular_p(turned, np.roll(raw, 41)) == own
+    assert circular_p(turned, raw) > own
+    assert circular_p(turned, np.roll(raw, 41)) == own
 
 
 def test_the_place_of_a_map_is_counted_by_hand():
@@ -629,7 +629,7 @@ def test_random_phases_keep_spectra_and_lose_what_is_shared(n_volumes):
     rng = np.random.default_rng(3)
     shared = np.sin(np.arange(n_volumes) * 2 * np.pi * 6 / n_volumes)
     series = cleaned(shared + 0.5 * rng.standard_normal((400, n_volumes)))
-    turned = brain.phase_randomised(rng, series)
+    turned = phase_randomised(rng, series)
     power = [np.square(np.abs(np.fft.rfft(one, axis=1))).mean(axis=0) for one in (series, turned)]
     peak = np.argmax(power[0])
     assert np.argmax(power[1]) == peak == 6
