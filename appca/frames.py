@@ -23,6 +23,10 @@ FEW = 8  # maximum number of columns joined to a wider table
 HIGHLY_VARIABLE = "highly_variable"
 MOST_CATEGORIES = 1000  # maximum number of classes of a column that colours rows
 EXACT = 1 << 53  # larger integers become texts, which keep all digits
+UNIT = re.compile(  # names of columns whose rows are related
+    r"(?i)(^|_| )(subject|patient|participant|donor|animal|site|plot|station|household|hospital|"
+    r"school)s?([_ ]?(id|no|nr|number))?$"
+)
 _NO_DATE = np.datetime64("NaT", "us")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _WHOLE = re.compile(r"([-+]?(?:0|[1-9]\d*))(?:\.0*)?")
@@ -151,9 +155,9 @@ def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
 def column_of(name: str, values: Any) -> TableColumn:
     """Return a column (N,), whose kind depends on its values, not its dtype.
 
-    Texts, booleans, categoricals, and integers with at most `FEW_INTEGERS` distinct values, some of
-    them repeated, are classes. Texts are numbers if all are numeric and some have decimals (1E5 and
-    007 are names). None, NaN, NaT, NA, masked values and empty texts are missing.
+    Texts, booleans, categoricals, and integers with at most `FEW_INTEGERS` distinct values (or a
+    `UNIT`), some of them repeated, are classes. Texts are numbers if all are numeric and some have
+    decimals (1E5 and 007 are names). None, NaN, NaT, NA, masked and empty texts are missing.
     """
     if isinstance(values, TableColumn):
         return values._replace(name=name)
@@ -166,7 +170,8 @@ def column_of(name: str, values: Any) -> TableColumn:
     keys = x[there] if is_number else x[there].astype(str)
     levels, first, codes = np.unique(keys, return_index=True, return_inverse=True)
     if is_number and not is_class:
-        few = len(levels) <= FEW_INTEGERS and len(levels) < len(keys)
+        most = MOST_CLASSES if UNIT.search(name) else FEW_INTEGERS
+        few = len(levels) <= most and len(levels) < len(keys)
         if not few or not (levels == np.rint(levels)).all():
             return number_column(name, x)
     elif len(levels) > MOST_CLASSES and not is_class and all(map(_WHOLE.fullmatch, levels)):

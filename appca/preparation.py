@@ -217,7 +217,8 @@ MOST_ROWS, MOST_COLUMNS = 1_000, 100  # maximum numbers checked for sums
 LEAST_NUMBERED = 20  # rows; fewer whole numbers may differ by chance
 RANKED = 0.01  # p of an association with other features, which ranks have and identifiers lack
 WIDTH = 512  # features compared with all earlier ones at once
-MOST_REPEATS, SAME = 10_000, 0.999  # features to check for repeats; |correlation| of a repeat
+MOST_REPEATS = 10_000  # features to check for repeats
+SAME, SAME_RANKS = 0.999, 0.999_999  # |correlation| of a repeat, of values and of ranks
 CLOSED = 0.01  # largest deviation of row sums, relative to their mean and to that if independent
 FEW_LONG, SOME = 10, 0.25  # so many long tails are enough if they are this share of the features
 NEARLY, FEWEST, MOST_LABELS, MOST_CLASSES = 0.95, 3, 8, 100  # share of empty cells; rows
@@ -332,22 +333,26 @@ def _composites(dataset: Any) -> dict[str, str]:
 
 def _repeats(dataset: Any) -> dict[str, str]:
     """Map features to the earlier feature that they repeat, at least almost, in other units."""
+    from scipy.stats import rankdata
+
     D, names, reasons = dataset.n_features, dataset.column_names, dict[str, str]()
     n = min(dataset.n_rows, MOST_ROWS, max(LEAST_NUMBERED, MOST_JUDGED // D))
     if n < LEAST_NUMBERED or D > MOST_REPEATS:
         return {}
     X = dataset.with_gaps(slice(None, None, dataset.n_rows // n)).astype(np.float64)
-    X -= np.nan_to_num(np.nanmean(X, axis=0))
-    gaps = np.isnan(X)
-    X[gaps] = 0
-    Z, kept = (X / _or_one(np.linalg.norm(X, axis=0))).astype(np.float32), np.ones(D, bool)
-    for first in range(0, D, WIDTH):
-        cosines = Z[:, : first + WIDTH].T @ Z[:, first : first + WIDTH]
-        for j, cosine in enumerate(cosines.T, start=first):
-            near = np.flatnonzero(kept[:j] & (np.abs(cosine[:j]) >= SAME))
-            for i in near[(gaps[:, near] == gaps[:, [j]]).all(axis=0)][:1].tolist():
-                kept[j] = False
-                reasons[names[j]] = f"a repeat of “{names[i]}”, correlation {cosine[i]:.4f}"
+    gaps, kept = np.isnan(X), np.ones(D, bool)
+    ranks = rankdata(np.where(gaps, -np.inf, X), axis=0)  # of functions such as logarithms
+    for values, least in ((X, SAME), (ranks, SAME_RANKS)):
+        left = np.where(gaps, 0, values - np.nan_to_num(np.nanmean(values, axis=0)))
+        Z = (left / _or_one(np.linalg.norm(left, axis=0))).astype(np.float32)
+        for first in range(0, D, WIDTH):
+            cosines = Z[:, : first + WIDTH].T @ Z[:, first : first + WIDTH]
+            for j, cosine in enumerate(cosines.T, start=first):
+                near = np.flatnonzero(kept[:j] & (np.abs(cosine[:j]) >= least) & kept[j])
+                for i in near[(gaps[:, near] == gaps[:, [j]]).all(axis=0)][:1].tolist():
+                    kept[j], as_ranks = False, " of ranks" * (values is ranks)
+                    said = f"a repeat of “{names[i]}”, correlation{as_ranks} {cosine[i]:.4f}"
+                    reasons[names[j]] = said
     return reasons if len(reasons) <= D // 2 else {}
 
 

@@ -19,8 +19,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-DEFAULT_SEED = 42
-ROOT = Path(__file__).parents[1]
+DEFAULT_SEED, ROOT = 42, Path(__file__).parents[1]
 
 # Two processes import all tests, and hundreds of child processes the package, so bytecode is cached
 # in pytest's folder if the environment forbids it next to the sources.

@@ -59,8 +59,7 @@ def agreement_z(model, other, rng, n_draws):
     posterior, so no burn-in is needed.
     """
     start = model.draw_prior(rng)
-    Y = model.draw_data(rng, start)
-    chains = []
+    Y, chains = model.draw_data(rng, start), []
     for one in (model, other):
         state, kept = start, []
         for _ in range(n_draws):

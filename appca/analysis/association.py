@@ -270,7 +270,8 @@ def _tested(
         return shares(*drawn, of[kept])[k, :, c].reshape(len(tests), -1)[:, :m]
 
     ties = [[log_ties(x) for x in values] for values in (targets.T, inside)]
-    least = np.exp(np.maximum.outer(*map(np.array, ties)) - log_ties(np.zeros(n)))
+    logs = np.maximum.outer(*map(np.array, ties)) - log_ties(np.zeros(n))
+    least = np.exp(np.minimum(logs, 0.0))  # rounding could make a p above 1
     observed = shares(T[:, None], Q[:, None], of)[:, 0, :, 0]
     freedom = max(1 - basis.shape[1] / max(n - 1 - blocks[-1], 1), 0.0)  # share that remains
     tests = permuted(freedom * observed.ravel(), draw, n_permutations, least.ravel(), a * b)

@@ -23,6 +23,7 @@ MODELS, MOST_CELLS = ("aPPCA", "aFA"), 600  # models with an exact held-out like
 LEAST_NOISE = 1e-6  # of the mean feature variance; with less, components reproduce the rows
 LITTLE, MUCH = 0.1, 0.15  # shares of a gain: of one more component to be advised; not to be lacked
 OF_PPCA = {"latent_variance": "component"}  # with L = K
+MOST_RANKED = 1_000  # maximum number of features whose rank is found
 _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
@@ -98,8 +99,7 @@ class GridConfig(_HeldOut):
     def measuring(self, dataset: Dataset) -> Measure:
         """Return a function that measures nats, gains over PPCA, nats of noise, |cos|, seconds.
 
-        Each gain, with L and with K, is followed by its error; |cos| is that of each component
-        with its match in a fit to all rows.
+        Gains, with L and with K, precede their errors; |cos| is with a fit to all rows.
         """
         from appca.models.draws import match
 
@@ -123,7 +123,8 @@ class GridConfig(_HeldOut):
         def measure_step(step: Step, _report: object) -> list[Any]:
             (k, active, fold), began = step, time.perf_counter()
             train, test = prepared(fold)
-            if k > min(len(train) - 1, np.inf if self.model == "aFA" else train.shape[1]):
+            most = np.inf if self.model == "aFA" else train.shape[1]
+            if k > min(len(train) - 1, most) or k >= _rank(train):
                 return [*NONE, 0.0]
             model = _fitted(self, train, k, active, ppca=k == active)
             if _floored(model, train):
@@ -138,6 +139,15 @@ class GridConfig(_HeldOut):
             return [*values, round(time.perf_counter() - began, 4)]
 
         return measure_step
+
+
+def _rank(train: Floats) -> float:
+    """Return the rank of features that add up to a constant or the like; infinite if it is full."""
+    if not 2 <= train.shape[1] <= min(len(train) - 1, MOST_RANKED):
+        return np.inf
+    values = np.linalg.eigvalsh(np.cov(np.nan_to_num(train).T))
+    varied = int((values > LEAST_NOISE * values.mean()).sum())
+    return np.inf if varied == len(values) else varied
 
 
 def _floored(model: Any, train: Floats) -> bool:

@@ -125,10 +125,7 @@ def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> Riva
 
 
 def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
-    """Return the share of noise variances at their floor, in a fit to rows Y (n, D).
-
-    Constant features, whose noise variance is 0, do not count.
-    """
+    """Return the share of positive noise variances at their floor, in a fit to rows Y (n, D)."""
     from appca.models.em import NOISE_FLOOR, floor_shares
 
     noise, (variance, varying) = np.atleast_1d(noise_variance), _moments(Y)
@@ -219,10 +216,7 @@ def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
 
 
 def umap(split: Split, cap: Cap) -> RivalProjection:
-    """Embed the rows by UMAP; the time excludes imports and compilation.
-
-    Raises ValueError at the time limit.
-    """
+    """Embed the rows by UMAP, timed without imports and compilation; ValueError if too slow."""
     from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 
     few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
@@ -387,10 +381,7 @@ class ModelsConfig(FitCampaign):
 
 
 def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
-    """Draw the rows, hold out 30%, and drop features that hardly vary.
-
-    Raises InputError if there are too few rows, or too few features vary.
-    """
+    """Draw rows, hold out 30%, and drop features that hardly vary; InputError if few remain."""
     rows = sample_of(dataset.n_rows, MOST_ROWS, 0)
     msg = f"Comparing models needs at least {LEAST_ROWS} rows; these data have {len(rows)}."
     refuse_if(len(rows) < LEAST_ROWS, msg)
@@ -528,10 +519,7 @@ class MaskedConfig(FitCampaign):
 
 
 def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Choose a random share of the observed cells (N, D) to hide, (N, D) bool.
-
-    Every column keeps at least two observed cells, so that its scale is defined.
-    """
+    """Choose a share of observed cells (N, D) to hide; two a column remain, for its scale."""
     cells, hidden = np.flatnonzero(observed), np.zeros(observed.shape, dtype=bool)
     hidden.flat[rng.permutation(cells)[: max(1, round(share * len(cells)))]] = True
     hidden[:, (observed & ~hidden).sum(axis=0) < 2] = False

@@ -171,10 +171,7 @@ class Subspace(NamedTuple):
 
 
 def ranked(active: np.ndarray) -> list[Subspace]:
-    """Return every support of rows (N, K) with its rows, the most frequent first.
-
-    Ties are ordered by component numbers, so the order is unique.
-    """
+    """Return each support of rows (N, K) and its rows, most frequent first, then by numbers."""
     codes = np.packbits(np.ascontiguousarray(active, dtype=bool), axis=1)
     keys = codes.view(np.dtype((np.void, codes.shape[1]))).ravel()
     _, first, member = np.unique(keys, return_index=True, return_inverse=True)

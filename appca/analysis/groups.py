@@ -207,12 +207,13 @@ class GroupDifference(NamedTuple):
 
     kind: str  # "feature", "score", "use", "class", "subspace" or "measure"
     name: str  # a class is “column = class”
-    group: float  # median; mean of two values or if medians contradict the effect; share of rows
+    group: float  # median, mean if there are two values or medians contradict, or share of rows
     rest: float
     effect: float  # Cliff's delta, or difference of shares; positive if larger in the group
     d: float | None  # Cohen's d of a number; NaN if neither side varies
     p: float  # Mann-Whitney, chi-square or Fisher
     corrected: float = np.nan  # for multiple tests (Benjamini-Hochberg)
+    is_mean: bool = False  # whether `group` and `rest` of a number are means
 
     @property
     def is_share(self) -> bool:
@@ -381,7 +382,7 @@ def differences(
     several = ~((both == low) | (both == high) | np.isnan(both)).all(axis=0)
     is_typical = several & (delta * np.subtract(*medians) > 0)
     group, rest = (np.where(is_typical, *of) for of in zip(medians, (group, rest), strict=True))
-    results = (v.tolist() for v in (group, rest, delta, d, p))
+    results = (v.tolist() for v in (group, rest, delta, d, p, p + np.nan, ~is_typical))
     columns = zip(compress(names, enough), *results, strict=True)
     return [GroupDifference(kind, *column) for column in columns]
 
@@ -402,7 +403,8 @@ def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the re
             how = "{} of them, {} of the others".format(*map(percent, sides))
         else:
             way = "higher" if difference.effect > 0 else "lower"
-            how = "{}: typically {}, the others {}".format(way, *map(number, sides))
+            typical = "on average" if difference.is_mean else "typically"
+            how = "{}: {} {}, the others {}".format(way, typical, *map(number, sides))
             how += ", among its users" * (difference.kind == "score")
         phrases.append(f"{shortened(difference.name, 60)} ({how})")
     listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if phrases[1:] else phrases)

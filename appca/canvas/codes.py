@@ -62,8 +62,7 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
     directions = None if components is None else np.asarray(components, np.float32)
     most = int(indices.max(initial=-1)) + 1
     K = most if directions is None else len(directions)
-    none = (indices < 0) | (values == 0)
-    dtype = np.uint8 if K < 256 else np.uint16
+    none, dtype = (indices < 0) | (values == 0), np.uint8 if K < 256 else np.uint16
     full = np.iinfo(dtype).max
     filled = np.where(none, full, indices.astype(np.int64))
     order = np.argsort(filled, axis=1, kind="stable")

@@ -79,8 +79,7 @@ def _fill_levels(
             break
         levels[level] = len(now)
         taken = set(now[len(placed) :])
-        waits = [j for j in waits if j not in taken]
-        placed = now
+        waits, placed = [j for j in waits if j not in taken], now
     return placed
 
 

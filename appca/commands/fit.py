@@ -123,8 +123,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         result = fit_run(dataset, config, meter)
     clear()
     meter.begin()
-    outcome = _say_outcome(result, before)
-    run_id = None
+    outcome, run_id = _say_outcome(result, before), None
     if options.store:
         DatasetStore(home()).put(dataset)
         run_id = RunStore(home()).save(config, result).id

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from appca.data.pixels import likely_shapes
+from appca.frames import UNIT
 from appca.ordered import numbered
 from appca.storage.schema import Finite, Misfit, Text, fitted
 from appca.words import InputError, counted, is_text, percent, refuse_if, shortened, size
@@ -20,7 +21,7 @@ from appca.words import InputError, counted, is_text, percent, refuse_if, shorte
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with this word
 MOST_LEFT_OUT, MOST_UNEVEN, FEW = 1_000, 3, 12  # ids listed; largest step / median step of an axis
-_UNIT, LEAST_UNITS = re.compile(r"(?i)(^|_| )(subject|patient|participant|donor)s?([_ ]?id)?$"), 10
+LEAST_UNITS = 10
 
 
 def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
@@ -259,7 +260,7 @@ class Dataset:
             each, codes = np.unique(column, return_inverse=True)
             if LEAST_UNITS <= len(each) <= self.n_rows // 2:
                 starts = np.char.add(column.astype(str), ", ")
-                if _UNIT.search(name) or np.char.startswith(self.ids, starts).all():
+                if UNIT.search(name) or np.char.startswith(self.ids, starts).all():
                     return name, codes
         return "", np.arange(self.n_rows)
 

@@ -140,8 +140,7 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
     `first` is the sweep of the first draw, `step` the number of sweeps between draws.
     """
     stride = -(-draws.shape[1] // MOST_POINTS)
-    sweeps = (first + step * np.arange(draws.shape[1]))[::stride]
-    chains = []
+    sweeps, chains = (first + step * np.arange(draws.shape[1]))[::stride], []
     for c, chain in enumerate(np.asarray(draws[:, ::stride], dtype=np.float64), start=1):
         line = {"color": class_colour((c - 1) % 10), "width": 1.1}
         look = {"mode": "lines", "line": line, "opacity": 0.85, "name": f"chain {c}"}

@@ -131,8 +131,7 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
     arrays = dataset.arrays() if with_data else {}
     members = {f"data/{name}.npy": values for name, values in arrays.items()}
     numbers = ComponentNumbers(usual_home() if home is None else home)
-    numberings = [numbers.of_run(run) for run in session.runs]
-    about_runs = []
+    numberings, about_runs = [numbers.of_run(run) for run in session.runs], []
     for i, (run, numbering) in enumerate(zip(session.runs, numberings, strict=True)):
         arrays = numbered(run.fitted, numbering).to_arrays()
         members |= {f"runs/{i}/{name}.npy": values for name, values in arrays.items()}

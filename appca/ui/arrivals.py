@@ -171,8 +171,7 @@ def changed(options: Options, name: str, value: object) -> Options:
 PREFIX, NAME_HEADER = "/drop", "x-appca-name"
 MOST_FILES, LONGEST_NAME = 5000, 1000
 STALE_SECONDS = 180.0  # Streamlit waits two minutes for a disconnected window
-_FOLDER = "drop-"
-_ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_FOLDER, _ALWAYS = "drop-", {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class DroppedFiles:

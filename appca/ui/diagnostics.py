@@ -25,7 +25,7 @@ from appca.ui.downloads import save_button
 from appca.ui.fits import Shown
 from appca.ui.kit import SURE, answer, chart, chip, loadings, markdown, numbers, tag, words
 from appca.ui.services import kept
-from appca.words import MissingExtraError, capital, duration, fixed, percent
+from appca.words import MissingExtraError, capital, counted, duration, fixed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,8 +215,8 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
     if fitted.posterior or kit.still_improves(shown) or is_odd:
         return kit.ending(shown)
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
-    every = [*used, *_of_rows(dataset, fitted)]
-    every += [*diagnostics.of_halves(*_halves(dataset, shown)), *_of_kinds(dataset, shown)]
+    every = [*used, *diagnostics.of_halves(*_halves(dataset, shown))]
+    every += [*_of_kinds(dataset, shown), *_of_rows(dataset, fitted)]
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
     return {"good": "Fits well", "unknown": kit.ending(shown)}.get(level, SHORT.get(said, said))
@@ -285,7 +285,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     facts = [
         (fixed(info.log_likelihood / info.n_rows), "nats per row, all rows"),
         (percent(float(np.mean(shown.fitted.membership < plots.DOUBT))), "of rows doubtful"),
-        (duration(info.seconds), f"for {info.n_iter:,} iterations"),
+        (duration(info.seconds), f"for {counted(info.n_iter, 'iteration')}"),
     ]
     st.html(numbers(facts))
     if sampled:

@@ -287,7 +287,7 @@ def unusual_sentences(dataset: Dataset, shown: Shown) -> tuple[str, str]:
         told = ", ".join(f"{m:,} {way}" for way, m in ways.items() if m)
         answer = f"{some}: {told}{', some in several ways' if sum(ways.values()) > number else ''}."
         if alike := int((columns[rows.ALIKE] == "yes").sum()):
-            answer += f" Last come {alike:,} that lie among rows like them, so rather are a kind."
+            answer += f" {alike:,} of them lie among rows like them, so are a kind: they come last."
     return answer, tails
 
 

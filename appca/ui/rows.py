@@ -62,7 +62,7 @@ def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
 
 
 PARAMETER, WANTED, LONGEST = "row", "point_wanted", 200
-LONGEST_NUMBER, MOST_LABELS = 16, 3
+LONGEST_NUMBER, MOST_LABELS, MOST_TOLD = 16, 3, 8
 
 
 def chosen(dataset: Dataset) -> int:
@@ -198,7 +198,7 @@ def equation(fitted: FittedRun, pieces: described.RowParts) -> str:
 def _heading(dataset: Dataset, shown: fits.Shown, row: int, y: np.ndarray) -> str:
     fitted, name = shown.fitted, str(dataset.ids[row])
     used = tuple(np.flatnonzero(fitted.active[row]).tolist())
-    some = list(dataset.labels.items())[:MOST_LABELS]
+    some = list(dataset.labels.items())[:MOST_TOLD]
     label = "".join(f"{shortened(of)} {shortened(values[row])}, " for of, values in some)
     called = name if name.casefold().startswith("row") else f"Row {name}"
     lines = tag("div", words(called), "ca-name")
@@ -335,20 +335,21 @@ def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[i
     """Return how the rows fit, unusual ones first; rows far in a feature; columns of a table."""
     fitted, key = shown.fitted, shown.key
     said = kept(f"unusual-{key}", lambda: standing_out(described.distances(fitted)))
-    odd, columns, usual, far = dict[int, str](), Columns(), said.fits, said.ratios.max(axis=1)
+    usual, far, columns = said.fits, said.ratios.max(axis=1), Columns()
+    places, alike = np.empty(0, int), np.zeros(dataset.n_rows, dtype=bool)
     if dataset.image_shape is None:
         of = dataset.X, fitted.preprocessing.transform, dataset.missing, dataset.is_ordered
         places, worst, ratios = kept(f"odd-{key}", lambda: odd_in_features(*of))
         if len(worst):
             names, far = np.array(dataset.column_names)[worst], np.maximum(far, ratios)
             columns = {"farthest in": names, "value / limit": ratios.round(2)}
-            odd = dict(zip(places.tolist(), names[places].tolist(), strict=True))
             usual = usual & ~np.isin(np.arange(dataset.n_rows), places)
     if not usual.all():  # rows among others like them are rather a kind than errors
         alike = kept(f"alike-{key}", lambda: groups.among_alike(dataset, fitted)) & ~usual
         said = said._replace(fits=usual, order=np.lexsort((-far, alike, usual)))
         columns[ALIKE] = np.where(alike, "yes", "")
-    return said, odd, columns
+    places = places[np.argsort(alike[places], kind="stable")].tolist()
+    return said, {row: str(columns["farthest in"][row]) for row in places}, columns
 
 
 def nearest_classes(dataset: Dataset, near: np.ndarray) -> dict[str, np.ndarray]:
@@ -375,7 +376,7 @@ def table_of(
     if is_table and "farthest in" not in more:
         seen = 1.0 if dataset.missing is None else ~dataset.missing[rows]
         columns["farthest in"] = np.array(dataset.column_names)[(away * seen).argmax(axis=1)]
-    for name, values in list(dataset.labels.items())[:MOST_LABELS]:
+    for name, values in dataset.labels.items():
         columns[name if name not in columns else f"{name} (label)"] = values[rows]
     columns["T² / limit"], columns["Q / limit"] = verdict.ratios[rows].round(2).T
     columns["subspace"] = [title(tuple(np.flatnonzero(fitted.active[row]))) for row in rows]

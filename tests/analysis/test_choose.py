@@ -236,6 +236,12 @@ def test_cells_are_sorted_and_those_whose_likelihood_is_an_estimate_are_left_out
     assert [step[2] for step in steps] == [0, 1, 2] * (len(steps) // 3)
 
 
+def test_as_many_components_as_shares_can_vary_in_are_not_measured(tmp_path, seed):
+    X = np.random.default_rng(seed).dirichlet([1, 2, 3, 4], size=60)
+    grid = table(*measured(dataset_of(X), tmp_path, components=(2, 3, 4), actives=(1, 2)))
+    assert np.isfinite(grid.log_likelihood).all(axis=(1, 2)).tolist() == [True, False, False]
+
+
 def test_components_that_change_with_the_rows_are_told(tmp_path):
     X = planted(300, 8, 4, 2, seed=2, noise=0.3).X
     grid = table(*measured(dataset_of(X), tmp_path, components=(2, 3, 4), actives=(1, 2)))

@@ -137,8 +137,7 @@ def test_crowding_takes_each_panel_its_own_components_and_rows(seed):
     rng, n = np.random.default_rng(seed), 120
     active = np.zeros((n, 3), dtype=bool)
     active[:70, :2] = active[70:, 1:] = True
-    classes = rng.integers(0, 2, n)
-    scores = np.where(active, rng.standard_normal((n, 3)), 0.0)
+    classes, scores = rng.integers(0, 2, n), np.where(active, rng.standard_normal((n, 3)), 0.0)
     scores[:70, 0] += 9 * classes[:70]  # the first panel shows the classes apart
     plane = rng.standard_normal((n, 2))
     (first, own, same, every), (second, *_) = crowding(

@@ -247,8 +247,7 @@ def test_nearest_in_the_subspace_are_nearest_in_reconstruction():
     found = rows.near_in_subspace(fitted, 5, 6)
     same = np.flatnonzero((fitted.active == fitted.active[5]).all(axis=1))
     rebuilt = fitted.scores.astype(float) @ fitted.components
-    distance = np.linalg.norm(rebuilt - rebuilt[5], axis=1)
-    others = np.setdiff1d(same, [5])
+    distance, others = np.linalg.norm(rebuilt - rebuilt[5], axis=1), np.setdiff1d(same, [5])
     assert set(found) <= set(others)
     np.testing.assert_allclose(distance[found], np.sort(distance[others])[:6], atol=1e-5)
     alone = np.array([[True, False], [False, True], [False, True]])

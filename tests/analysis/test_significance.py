@@ -49,6 +49,16 @@ def test_association_finds_chance_as_often_as_stated(name):
     assert_levels(associated(scores, active, table, how, random_state=1))
 
 
+def test_a_class_that_is_constant_within_the_sites_adjusted_for_has_a_p_of_one():
+    rng, site = np.random.default_rng(0), np.arange(331) % 38
+    scores = rng.normal(size=(331, 2))
+    for sites in (site + 101, np.array([f"S{i}" for i in site])):  # numbered sites are classes
+        table = {"site": sites, "litho": np.array([*"abcd"])[site % 4], "x": scores[:, 0]}
+        tests = associated(scores, scores < 9, table, "site", random_state=0).set_index("column")
+        assert (tests.loc["litho", "p"].to_numpy() == 1).all()
+        assert tests.loc["x", "p"].min() < 0.01
+
+
 def test_covariates_explain_what_they_drive_and_nothing_else():
     rng, p, ways = np.random.default_rng(0), list[list[float]](), ((), ["batch", "age"])
     for _ in range(60):

@@ -120,8 +120,7 @@ def test_a_class_that_is_described_worse_and_scales_at_their_limits_are_told():
     X[340:] = X[:60] + rng.normal(size=X[340:].shape)
     fitted = fitted_to(X, 3, 2)[2].fitted
     (check,) = diagnostics.of_classes(fitted, [("kind", ["a", "b"], codes)])
-    whole = np.square(X - X.mean(axis=0))[340:390].mean()
-    left = fitted.error[340:390].mean()
+    whole, left = np.square(X - X.mean(axis=0))[340:390].mean(), fitted.error[340:390].mean()
     told = int(check.why.split("centre, ")[1].split("% are explained")[0])
     assert told == pytest.approx(100 * (1 - left / whole), abs=2)
     assert not diagnostics.of_classes(fitted, [("kind", ["a", "b"], codes * (codes < 1))])

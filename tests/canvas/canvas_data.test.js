@@ -191,6 +191,13 @@ test('sign cells and points beyond an edge are counted once', () => {
   assert.deepEqual(beyond, [10, 10, 0, 0]);
   assert.equal(mostly(cells[0], ['0', '1', '2', '3', '4']), 'mostly 1s');
   assert.equal(mostly(cells[1], ['no', 'cat', 'c', 'd', 'dog']), 'mostly dog');
+  const few = new Map([
+    [0, 4],
+    [1, 3],
+    [2, 4],
+    [3, 5],
+  ]);
+  assert.equal(mostly({ count: 18, classes: few }, ['a', 'b', 'c', 'd']), '', 'no half');
 });
 
 test('a number that is rounded to zero has no sign, and ticks are round and inside', () => {

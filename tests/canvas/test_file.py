@@ -124,8 +124,7 @@ def test_a_fit_writes_the_page_of_its_rows(tmp_path, monkeypatch, capsys):
 
 def test_a_page_of_several_fits_holds_each_k_and_l_and_shares_what_does_not_change(model, tmp_path):
     _, X, y = model
-    path = tmp_path / "several.html"
-    estimator = appca.AdaptivePPCA(init="pca", random_state=0)
+    path, estimator = tmp_path / "several.html", appca.AdaptivePPCA(init="pca", random_state=0)
     appca.save_html(path, estimator, X, y, n_components=(2, 3), n_active=(1, 3), note="a <b>")
     page = path.read_text("utf-8")
     assert "<footer>a &lt;b&gt;</footer>" in page
@@ -147,8 +146,7 @@ ROWS = 400
 
 def scene_of(n_active: int, seed: int = 0):
     rng, dataset = np.random.default_rng(seed), load("digits").take(np.arange(ROWS))
-    keys = rng.gumbel(size=(ROWS, 5)) + np.linspace(1, 0, 5)
-    active = np.zeros((ROWS, 5), bool)
+    keys, active = rng.gumbel(size=(ROWS, 5)) + np.linspace(1, 0, 5), np.zeros((ROWS, 5), bool)
     np.put_along_axis(active, np.argsort(-keys, axis=1)[:, :n_active], True, axis=1)
     fitted = fitted_run(
         active,

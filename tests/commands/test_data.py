@@ -584,8 +584,7 @@ def test_a_table_that_no_package_can_write_is_refused_before_the_fit(monkeypatch
 
 
 def test_what_there_are_several_of_is_chosen_by_the_option_that_is_named(folder, said):
-    h5py = pytest.importorskip("h5py")
-    rng = np.random.default_rng(0)
+    h5py, rng = pytest.importorskip("h5py"), np.random.default_rng(0)
     with h5py.File("two.h5", "w") as file:
         for name in ("first part", "second"):
             file[name] = rng.random((20, 4))

@@ -140,16 +140,14 @@ def hdf5(
 
     `about` contains attributes of the arrays.
     """
-    stream = io.BytesIO()
-    block = 512 if kind else 0
+    stream, block = io.BytesIO(), 512 if kind else 0
     with h5py.File(stream, "w", userblock_size=block) as file:
         for path, values in arrays.items():
             made = file.create_dataset(path, data=values.T if kind else values, **packing)
             made.attrs.update((about or {}).get(path, {}))
             if kind:
                 made.attrs["MATLAB_class"] = np.bytes_(kind)
-    data = stream.getvalue()
-    start = b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM"
+    data, start = stream.getvalue(), b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM"
     return start.ljust(block, b"\0") + data[block:] if kind else data
 
 

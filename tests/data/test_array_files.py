@@ -56,8 +56,7 @@ from tests.data.file_makers import (
 from tests.memory import needs_proc
 from tests.sentences import faults_of
 
-X = np.random.default_rng(0).normal(size=(6, 4))
-C = counts(0)
+X, C = np.random.default_rng(0).normal(size=(6, 4)), counts(0)
 IMAGES = noise(1, 5, 4, 3)
 KINDS = ["a", "b", "a", "b", "c", "c"]
 
@@ -156,8 +155,7 @@ ARFF = """% comment
 ?,4,'b c'
 5,6,?
 """
-NPY = stored(np.save, X)
-BANNER = b"%%MatrixMarket matrix coordinate real "
+NPY, BANNER = stored(np.save, X), b"%%MatrixMarket matrix coordinate real "
 FULL = h5ad(
     sparse.csr_matrix(C.astype("f4")),
     layers={"twice": sparse.csc_matrix(2.0 * C)},

@@ -330,7 +330,10 @@ TEXT = {
             f"{i * 5 % 6 + 1},{i % 2 + 1},{i % 5 + 1 if i > 5 else 'NA'},{i * 7 % 40 + 12}"
             for i in range(40)
         ),
-        facts={"Features that may be labels": "sex (2 values), school (5 values), age (40 values)"},
+        facts={
+            "Labels": "school",
+            "Features that may be labels": "sex (2 values), age (40 values)",
+        },
         options={"missing": "model"},
     ),
     "the class comes first": Case(

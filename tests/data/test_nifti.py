@@ -20,8 +20,7 @@ OBLIQUE = np.array([[0, 0.2, -3, 40], [2, 0, 0.1, -9], [0, -2.5, 0.3, 7], [0, 0,
 VALUES = (100 + np.random.default_rng(0).integers(0, 50, (5, 6, 4, VOLUMES))).astype(np.int16)
 MASK = np.zeros((5, 6, 4), dtype=np.uint8)
 MASK[1:4, 2:5, 1:3] = 1
-INSIDE = MASK.astype(bool)
-EVENTS = b"onset\tduration\n10\t6\n30\t6\n"
+INSIDE, EVENTS = MASK.astype(bool), b"onset\tduration\n10\t6\n30\t6\n"
 
 
 def recording(values=VALUES, mask=MASK, events=None, **header) -> Dataset:
@@ -155,11 +154,9 @@ def placed(voxels: np.ndarray, affine: np.ndarray) -> Dataset:
 @pytest.mark.parametrize("affine", [AFFINE, np.diag([2.0, 2.0, 2.0, 1.0]), OBLIQUE])
 def test_slices_are_horizontal_and_true_to_scale_and_do_not_overlap(affine):
     voxels = np.argwhere(np.random.default_rng(1).random((5, 7, 6)) < 0.4)
-    places = side_by_side(placed(voxels, affine))
-    turn = affine[:3, :3].T
+    places, turn = side_by_side(placed(voxels, affine)), affine[:3, :3].T
     vertical = np.abs(turn[:, 2]).argmax()  # the index along which voxels go up
-    upwards = np.sign(turn[vertical, 2]) * voxels[:, vertical]
-    millimetres = voxels @ turn
+    upwards, millimetres = np.sign(turn[vertical, 2]) * voxels[:, vertical], voxels @ turn
     corners = []
     for height in np.unique(upwards):
         own, world = places[upwards == height], millimetres[upwards == height]

@@ -277,7 +277,14 @@ def test_ranks_that_go_with_other_features_are_no_running_numbers(seed):
     X[:, 0] += X[:, 1]
     table = np.column_stack([X, X.argsort(axis=0).argsort(axis=0)[:, 0], rng.permutation(90)])
     data = Dataset("table", table, np.arange(90), feature_names=(*"abcd", "rank", "code"))
-    assert redundant(data) == {"code": "a running number"}
+    assert redundant(data)["code"] == "a running number"
+    assert redundant(data)["rank"] == "a repeat of “a”, correlation of ranks 1.0000"
+    X[:, 1:3] = np.column_stack([np.exp(X[:, 0]), X[:, 0] ** 2])  # a square is no repeat
+    assert [*redundant(replace(data, X=np.column_stack([X, table[:, 4:]])))] == [
+        "b",
+        "rank",
+        "code",
+    ]
 
 
 def test_a_zero_share_counts_as_half_of_the_least_of_its_feature():
@@ -309,8 +316,7 @@ def test_the_shape_of_pictures_is_the_first_that_is_proposed(images):
 
 def test_rows_that_are_no_pictures_are_not_taken_for_some():
     rng = np.random.default_rng(0)
-    noise = rng.normal(size=(80, 256))
-    series = np.cumsum(rng.normal(size=(80, 256)), axis=1)
+    noise, series = rng.normal(size=(80, 256)), np.cumsum(rng.normal(size=(80, 256)), axis=1)
     shuffled = digits().reshape(200, -1)[:, rng.permutation(256)]
     for X in (noise, series, shuffled, rng.normal(size=(80, 3)) @ rng.normal(size=(3, 240))):
         assert not any(each.is_likely for each in likely_shapes(X))
@@ -331,8 +337,7 @@ def test_colours_and_columns_come_into_row_major_order():
 
 
 def curve_data(names=None, n: int = 60) -> Dataset:
-    rng = np.random.default_rng(0)
-    at = np.linspace(400, 700, 61)
+    rng, at = np.random.default_rng(0), np.linspace(400, 700, 61)
     peaks = np.stack([np.exp(-(((at - middle) / 30) ** 2)) for middle in (450, 560, 640)])
     X = np.abs(rng.normal(size=(n, 3))) @ peaks + 0.01 * rng.normal(size=(n, 61))
     names = tuple(f"{x:g} nm" for x in at) if names is None else names

@@ -96,8 +96,7 @@ def test_snippets_run_and_print_what_the_page_shows(file, tmp_path, monkeypatch)
 
 
 def test_shares_of_scores_near_zero_are_what_the_guide_says():
-    said = (DOCS / "guides/read_the_picture.md").read_text("utf-8")
-    shares = []
+    said, shares = (DOCS / "guides/read_the_picture.md").read_text("utf-8"), []
     for X, k in ((load_digits().data / 16, 4), (load("planes").X, 3)):
         model = AdaptivePPCA(k, 2, random_state=0).fit(X)
         scores, used = model.transform(X), model.allocate(X)
@@ -108,8 +107,7 @@ def test_shares_of_scores_near_zero_are_what_the_guide_says():
 
 
 def test_every_tab_that_a_document_names_is_there_and_what_it_counts_is_so_many():
-    page = re.compile(r'^    "(\w+)": \("([^"]+)", "\w+"\),$', re.M)
-    found = {}
+    page, found = re.compile(r'^    "(\w+)": \("([^"]+)", "\w+"\),$', re.M), {}
     for key, title in page.findall((ROOT / "app.py").read_text("utf-8")):
         tree = ast.parse((ROOT / "pages" / key / f"{key}.py").read_text("utf-8"))
         found[title] = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}

@@ -157,8 +157,7 @@ def test_an_upload_onto_a_full_disk_or_that_is_killed_leaves_nothing(tmp_path):
 # damage
 
 
-CHANGED = "has changed since it was stored"
-NESTED = "[" * 100_000
+CHANGED, NESTED = "has changed since it was stored", "[" * 100_000
 
 
 def flip(file: Path, place: int | None = None) -> None:
@@ -540,8 +539,7 @@ def test_every_bit_of_descriptions_arrays_and_lines_counts(tmp_path):
         assert files.lines_in(with_a_bit(content, bit))[1] > 0, bit
 
 
-DAY = 86_400
-DRAFT = "0123456789abcdef" * 2
+DAY, DRAFT = 86_400, "0123456789abcdef" * 2
 
 
 def older(path: Path, seconds: float) -> Path:

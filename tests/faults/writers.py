@@ -22,11 +22,9 @@ from appca.studies.store import StudyStore
 from appca.studies.study import Outcome
 from tests.fitted_runs import differing, fitted_run, info_of
 
-ROWS = 200
-DIGEST = "d" * 64
+ROWS, DIGEST = 200, "d" * 64
 RUN = RunConfig(DIGEST, {}, "aPPCA", {"n_components": 4, "n_active": 2})
-MAP = EmbeddingConfig(DIGEST, {})
-QUALITY = QualityConfig(RUN.to_dict(), 4, 2)
+MAP, QUALITY = EmbeddingConfig(DIGEST, {}), QualityConfig(RUN.to_dict(), 4, 2)
 STUDY = STUDIES["z-priors"]
 OPTIONS = STUDY.options("quick")
 FITTED = fitted_run(np.ones((ROWS, 4), dtype=bool), components=np.ones((4, 7)))

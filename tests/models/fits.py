@@ -47,8 +47,7 @@ FITS = {
 }
 SAMPLED = [name for name, model in FITS.items() if getattr(model, "inference", "gibbs") == "gibbs"]
 SAMPLED = [name for name in SAMPLED if "PPCA" not in name or name == "NPPCA"]
-BY_EM = [name for name in FITS if name not in SAMPLED]
-WITH_GAPS = ["PPCA, gaps", "gaps"]
+BY_EM, WITH_GAPS = [name for name in FITS if name not in SAMPLED], ["PPCA, gaps", "gaps"]
 
 
 def rows_of(seed=0, n=160, d=D, k=K):

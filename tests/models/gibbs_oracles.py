@@ -33,8 +33,7 @@ def log_gamma(x, shape, rate):
 def log_finite(Z, alpha):
     """log P(Z | alpha) of the finite model, pi_k integrated out by the beta integral."""
     N, K = Z.shape
-    m = Z.sum(axis=0)
-    a = alpha / K
+    m, a = Z.sum(axis=0), alpha / K
     beta = gammaln(m + a) + gammaln(N - m + 1) - gammaln(N + a + 1)
     return float(np.sum(np.log(a) + beta))
 
@@ -43,8 +42,7 @@ def log_truncated_buffet(Z, alpha):
     """log P(Z | alpha) of labelled columns in the buffet conditioned on K+ <= K."""
     N, K = Z.shape
     m = Z.sum(axis=0)
-    m = m[m > 0]
-    H = sum(1 / n for n in range(1, N + 1))
+    m, H = m[m > 0], sum(1 / n for n in range(1, N + 1))
     value = len(m) * np.log(alpha) - alpha * H
     value += gammaln(K - len(m) + 1) - gammaln(K + 1)
     value += np.sum(gammaln(m) + gammaln(N - m + 1) - gammaln(N + 1))
@@ -95,8 +93,7 @@ def stationary_p_value(rng, states, log_weights, kernel, n_draws):
     """
     weights = np.exp(log_weights - np.max(log_weights))
     weights /= weights.sum()
-    index = {Z.tobytes(): i for i, Z in enumerate(states)}
-    counts = np.zeros(len(states))
+    index, counts = {Z.tobytes(): i for i, Z in enumerate(states)}, np.zeros(len(states))
     for start in rng.choice(len(states), n_draws, p=weights):
         counts[index[kernel(rng, states[start].copy()).tobytes()]] += 1
     return pooled_p_value(counts, n_draws * weights)

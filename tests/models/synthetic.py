@@ -27,8 +27,7 @@ def planted(n, d, k, n_active, *, seed, noise=0.1, scales=1.0, offset=0.0):
 def drawn(seed, N, D, K, L, noise=0.3, size=1.0):
     """Rows of adaptive factor analysis, W any D x K matrix: Y, W, Z, mu."""
     rng = np.random.default_rng(seed)
-    W = size * rng.standard_normal((D, K))
-    Z = np.argsort(rng.random((N, K)), axis=1) < L
+    W, Z = size * rng.standard_normal((D, K)), np.argsort(rng.random((N, K)), axis=1) < L
     mu = rng.standard_normal(D)
     X = rng.standard_normal((N, K)) * Z
     return mu + X @ W.T + noise * rng.standard_normal((N, D)), W, Z, mu

@@ -357,8 +357,7 @@ def test_z_is_there_at_once_and_its_data_open(start, monkeypatch):
 
 
 def test_what_ships_is_shown_until_the_recording_is_separated_here(start):
-    ships = shipped()["fmri"].outcome
-    made_up = STUDY.options("quick")
+    ships, made_up = shipped()["fmri"].outcome, STUDY.options("quick")
     StudyStore(home()).save(STUDY, made_up, ships._replace(text="Of another recording."), 5.0)
     app = experiment(start, "brain")
     assert len(charts(app)) == len(shipped()) + 2

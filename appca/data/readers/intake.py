@@ -13,7 +13,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset, NumberedNames, are_bytes
 from appca.data.files import ReadLimits, check_matrix, few, note
-from appca.frames import unique
+from appca.frames import UNIT, unique
 from appca.ordered import numbered
 from appca.words import InputError, counted, is_text, refuse_if, shortened, unknown
 
@@ -475,7 +475,7 @@ class Column(NamedTuple):
 
 def is_label_name(name: str) -> bool:
     """Whether a column of this name is usually a class or target."""
-    return _LABEL_NAME.fullmatch(name.strip()) is not None
+    return bool(_LABEL_NAME.fullmatch(name.strip()) or UNIT.search(name.strip()))
 
 
 def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:

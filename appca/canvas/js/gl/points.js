@@ -444,8 +444,7 @@ export function chooseImages({ scene, rows, options: { dense = 1 }, sheets }, pl
     const wished = all ? panel.count : isName ? LOOSE : roomFor(spot, size, dense);
     const room = strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, wished);
     const loose = isName ? size : panel.levels.length ? 0 : apartOn(size, side);
-    const apart = all ? 0 : loose / dense;
-    const margin = side < WHOLE ? size / 2 : 0;
+    const [apart, margin] = [all ? 0 : loose / dense, side < WHOLE ? size / 2 : 0];
     /** @type {[number, number][]} */ const taken = [];
     const { left, bottom, kx, ky } = scaleOf(spot);
     for (let i = panel.start; i < panel.start + room && wanted.length < MOST; i += 1) {

@@ -330,8 +330,7 @@ export class Actions {
   /** @param {number} x @param {number} y @param {How} how */
   click(x, y, how) {
     const { stage } = this;
-    const hit = pick(stage, x, y);
-    const spot = panelAt(stage, x, y);
+    const [hit, spot] = [pick(stage, x, y), panelAt(stage, x, y)];
     const axis = spot && axisAt(spot, x, y);
     const picture = spot ? undefined : componentAt(stage.viewAt(x, y), x, y);
     const plain = how === 'replace';

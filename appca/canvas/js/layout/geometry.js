@@ -118,8 +118,7 @@ function onTheWay(a, b, t) {
 /** @param {Rect} card @param {boolean} open leaves space for ticks @param {Part} part @returns {Rect} */
 function plotOf({ x, y, w, h }, open, { inset, layout: { feet } }) {
   if (open) return box(x + 44, y + 36, Math.max(10, w - 60), Math.max(10, h - 64));
-  const top = inset ? 26 : header(h);
-  const pad = Math.min(3, w * 0.02);
+  const [top, pad] = [inset ? 26 : header(h), Math.min(3, w * 0.02)];
   return box(x + pad, y + top, w - 2 * pad, h - top - (feet ? header(h) : pad));
 }
 

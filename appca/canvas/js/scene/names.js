@@ -79,7 +79,8 @@ export async function saidOf({ scene, callbacks }, row) {
   return { id: ids ? String(ids[row]) : '', lines };
 }
 
-/** Find, for each line, the first row whose id or text equals the query, or else contains it; numbers must be equal. @param {Scene} scene @param {string} query in lower case @param {string} [but] title of a line to leave out */
+const MOST_EQUAL = 20; // rows listed per line
+/** Find, for each line, rows whose id or text equals the query, or else the first that contains it; numbers must be equal. @param {Scene} scene @param {string} query in lower case @param {string} [but] title of a line to leave out */
 export async function rowsWith(scene, query, but) {
   const { hover } = scene.meta;
   /** @type {{title: string, value: string, row: number}[]} */ const hits = [];
@@ -90,14 +91,14 @@ export async function rowsWith(scene, query, but) {
   for (const line of lines.filter(({ title }) => title !== but)) {
     const read = await reader(scene, line);
     let part = -1;
-    let exact = -1;
-    for (let row = 0; row < scene.rows && exact < 0; row += 1) {
+    /** @type {number[]} */ const equal = [];
+    for (let row = 0; row < scene.rows && equal.length < MOST_EQUAL; row += 1) {
       const value = read(row).toLowerCase();
-      if (value === query) exact = row;
+      if (value === query) equal.push(row);
       else if (part < 0 && line.kind !== 'number' && value.includes(query)) part = row;
     }
-    const row = exact >= 0 ? exact : part;
-    if (row >= 0) hits.push({ title: line.title, value: read(row), row });
+    const found = equal.length || part < 0 ? equal : [part];
+    for (const row of found) hits.push({ title: line.title, value: read(row), row });
   }
   return hits;
 }

@@ -137,7 +137,8 @@ export function mostly(cell, names) {
   const said = ranked(cell.classes)
     .filter(([code, many]) => code < names.length && many > 0.25 * cell.count)
     .slice(0, 2);
-  if (!said.length || said.length === names.length) return '';
+  const many = said.reduce((sum, [, own]) => sum + own, 0);
+  if (2 * many <= cell.count || said.length === names.length) return '';
   return `mostly ${said.map(([code]) => plural(names[code])).join(' and ')}`;
 }
 
