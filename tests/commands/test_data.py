@@ -523,7 +523,7 @@ REFUSED: list[tuple[str, str]] = [  # what the data or the disk do not allow: ex
     (f"data t.csv --ignore {'x' * 100_000}", "no column “xxx"),
     ("data t.csv --option roles=[1]", "--option roles=[1] has the wrong type for"),
     ("data t.csv --option image_shape=[[]]", "has the wrong type for the option"),
-    ("data measurements.csv --label e --id kind --ignore d --ignore name", "must be unique"),
+    ("data measurements.csv --id kind --ignore d --ignore name", "must be unique"),
     ("check --home none", "There is no folder"),
     ("wine --labels y.npy", "No such file"),
     ("paper table9", "There is no experiment “table9”; the nearest is “table1”"),

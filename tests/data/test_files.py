@@ -260,6 +260,12 @@ TEXT = {
         *(None, ("a", "b", "c"), ["C0, S0", "C1, S0"], {"state": ["S0"]}),
         facts={"Left out": "number (a code of each row)"},
     ),
+    "a chosen day, and the label that tells its rows apart": Case(
+        "city,day,a,b\n"
+        + "\n".join(f"{'ABC'[i % 3]},1/{i // 3},{i / 3},{i % 7}" for i in range(30)),
+        *(None, ("a", "b"), ["1/0, A", "1/0, B"], {"city": ["A"]}),
+        options={"roles": {"day": "id"}},
+    ),
     "a label and a year": Case(
         "team,year,a,b\n"
         + "\n".join(f"{'ABCDEFGHIJ'[i % 10]},{i // 10},{i / 3},{i % 7}" for i in range(30)),

@@ -785,7 +785,7 @@ def _ids_and_labels(
     n_repeated = len(ids) - len({*ids})
     is_name = id_of is not None and n_repeated < len(ids) / 2
     times = [frame[x] for x in frame if _TIME.search(str(x)) and frame[x].dtype.kind in "iu"]
-    others = ([*columns.values()] * is_name + times) * bool(n_repeated)
+    others = ([*columns.values()] * (id_of is not None) + times) * bool(n_repeated)
     pairs = (np.char.add(np.char.add(ids, ", "), np.array(x).astype(str)) for x in others)
     by_two = next((each for each in pairs if len(np.unique(each)) == len(ids)), None)
     if by_two is not None:
