@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-Sources = dict[str, str]
-ROOT = Path(__file__).resolve().parents[1]
+Sources, ROOT = dict[str, str], Path(__file__).resolve().parents[1]
 LEAST_LINES = 80  # for a module with a single importer
 ENTRY_POINTS = ("app.py", "pages/", "appca/commands/", "appca/cli.py", "appca/__main__.py")
 
@@ -159,8 +158,7 @@ WRITER = "storage"
 MOVES = {"os.replace", "os.rename", "os.renames", "os.link", "os.fsync", "shutil.move"}
 MOVES |= {f"tempfile.{name}" for name in ("mkstemp", "mkdtemp", "NamedTemporaryFile")}
 FORBIDDEN_KEYWORDS = {"unsafe_allow_html", "allow_pickle"}  # with the value True
-MOST_LINES = 900
-NAMES_OF_NOTHING = {"found", "one", "own", "known", "given"}
+MOST_LINES, NAMES_OF_NOTHING = 900, {"found", "one", "own", "known", "given"}
 
 
 def part_of(path: str) -> str:
@@ -218,8 +216,7 @@ def _of_own_parts(line: Import, path: str, part: str) -> Iterator[str]:
 
 
 def _of_packages(line: Import, path: str, part: str) -> Iterator[str]:
-    package = line.module.split(".")[0]
-    kernel = module_of(path).endswith(KERNELS)
+    package, kernel = line.module.split(".")[0], module_of(path).endswith(KERNELS)
     allowed_early = {"sklearn", "scipy"} if part in ("models", "rivals") else set()
     if package == "streamlit" and part not in STREAMLIT:
         yield f"{part} must not import Streamlit"

@@ -13,11 +13,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "mathematics.md"
 CITING = ("appca", "pages", "benchmarks", "tests")
 HEADING = re.compile(r"^#{2,3} (\d+(?:\.\d+)?) ", re.M)
-TAG = re.compile(r"\\tag\{([^}]*)\}")
-EQUATION = re.compile(r"(\d+(?:\.\d+)?)[a-z]")
+TAG, EQUATION = re.compile(r"\\tag\{([^}]*)\}"), re.compile(r"(\d+(?:\.\d+)?)[a-z]")
 REFERENCE = re.compile(r"\((\d+(?:\.\d+)?[a-z])\)")
-ROW = re.compile(r"^\| (\d[\w.]*) \| (.*) \| (.*) \|$", re.M)
-NAME = re.compile(r"`([^`]*)`")
+ROW, NAME = re.compile(r"^\| (\d[\w.]*) \| (.*) \| (.*) \|$", re.M), re.compile(r"`([^`]*)`")
 TEST = re.compile(r"`(tests/[^`]*)`")
 CITATION = re.compile(r"docs/mathematics\.md\s+(\d+(?:\.\d+)?[a-z]?)")
 

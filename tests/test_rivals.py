@@ -27,8 +27,7 @@ def test_scikit_learn_contract(estimator, check):
 def pieces(seed, n=240):
     """Draw rows of three planes in six dimensions."""
     rng = np.random.default_rng(seed)
-    W = rng.standard_normal((3, 6, 2)) * 2
-    k = rng.integers(3, size=n)
+    W, k = rng.standard_normal((3, 6, 2)) * 2, rng.integers(3, size=n)
     X = np.einsum("nl,ndl->nd", rng.standard_normal((n, 2)), W[k])
     return X + 3 * np.eye(3, 6)[k] * 3 + 0.1 * rng.standard_normal((n, 6)), k
 

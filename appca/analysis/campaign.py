@@ -103,7 +103,7 @@ def sample_of(n_rows: int, max_rows: int | None, random_state: int) -> np.ndarra
 
 def apart(dataset: Dataset, rows: np.ndarray, shares: Sequence[float], seed: Any) -> list[Any]:
     """Divide rows at random into parts of these shares, ascending; units stay together."""
-    units = dataset.units[1][rows]
+    units = dataset.units[rows]
     shuffled = np.random.default_rng(seed).permutation(np.unique(units))
     ends = np.rint(np.cumsum(shares)[:-1] * len(shuffled)).astype(int)
     return [rows[np.isin(units, part)] for part in np.split(shuffled, ends)]

@@ -249,20 +249,23 @@ class Dataset:
     def has_few_values(self) -> bool:
         """Whether the features of a table and their values are so few that equal rows are usual."""
         few = self.image_shape is None and self.n_features <= FEW
-        return few and all(
-            len(np.unique(x)) <= FEW + 1 for x in self.X.T
-        )  # and the mean, if missing
+        return few and all(len(np.unique(x)) <= FEW + 1 for x in self.X.T)  # 1 for the mean
 
     @cached_property
-    def units(self) -> tuple[str, np.ndarray]:
-        """The label whose rows are related, such as a patient, or none, and codes (N,) of units."""
+    def related(self) -> str:
+        """The label whose rows are related: a unit such as a patient, or with a time each."""
         for name, column in self.labels.items():
-            each, codes = np.unique(column, return_inverse=True)
-            if LEAST_UNITS <= len(each) <= self.n_rows // 2:
-                starts = np.char.add(column.astype(str), ", ")
-                if UNIT.search(name) or np.char.startswith(self.ids, starts).all():
-                    return name, codes
-        return "", np.arange(self.n_rows)
+            n, starts = len(np.unique(column)), np.char.add(column.astype(str), ", ")
+            is_unit = n >= LEAST_UNITS and UNIT.search(name)
+            if n <= self.n_rows // 2 and (is_unit or np.char.startswith(self.ids, starts).all()):
+                return name
+        return ""
+
+    @cached_property
+    def units(self) -> np.ndarray:
+        """The unit (N,) of related rows, or each row where units are fewer than `LEAST_UNITS`."""
+        codes = np.unique(self.labels.get(self.related, self.ids), return_inverse=True)[1]
+        return codes if self.related and max(codes) >= LEAST_UNITS - 1 else np.arange(self.n_rows)
 
     @cached_property
     def incomplete_rows(self) -> np.ndarray:
@@ -408,8 +411,10 @@ class Dataset:
             n, share = counted(self.n_missing, "cell"), percent(self.n_missing / self.X.size, 1)
             rows = counted(len(self.incomplete_rows), "row")
             lines["Missing"] = f"{n} ({share}) in {rows}, for the model to fill"
-        if unit := self.units[0]:
-            lines["Related rows"] = f"those of one {unit}; folds and halves keep them together"
+        if unit := self.related:
+            lines["Related rows"] = f"those of one {unit}"
+            if max(self.units) + 1 < self.n_rows:
+                lines["Related rows"] += "; folds and halves keep them together"
         source = str(made.get("citation") or made.get("source") or "")
         if made.get("source") == "file":
             files = list(made.get("files", []))

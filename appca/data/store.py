@@ -59,10 +59,7 @@ class DatasetStore:
         return dataset.digest
 
     def get(self, digest: str) -> Dataset:
-        """Open a data set; its matrix stays on disk until it is used.
-
-        Raises InputError if there is no such data set, or its files cannot be read.
-        """
+        """Open a data set, with its matrix on disk until used; InputError if it cannot be read."""
         folder = self.path(digest)
         try:
             meta = _read_meta(folder)
@@ -107,10 +104,7 @@ class DatasetStore:
         return sorted(summaries, key=lambda summary: -summary.created)
 
     def summary(self, digest: str) -> DatasetSummary:
-        """Describe a data set without opening its arrays.
-
-        Raises InputError if there is no such data set, or its description cannot be read.
-        """
+        """Describe a data set without opening its arrays; InputError if it cannot be read."""
         folder = self.path(digest)
         try:
             return _summary(folder)
@@ -123,10 +117,7 @@ class DatasetStore:
         files.discard(self.folder / self.path(digest).name)
 
     def path(self, digest: str) -> Path:
-        """Return the folder of a data set, here or in a shared home.
-
-        Raises InputError if there is no such data set.
-        """
+        """Return the folder of a data set, here or in a shared home; InputError if it has none."""
         folder = self.folder / digest if is_digest(digest) else None
         if folder is not None and not folder.is_dir():
             folder = files.place("datasets", digest)

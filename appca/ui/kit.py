@@ -314,8 +314,8 @@ class Classes(NamedTuple):
 
 def related(dataset: Dataset) -> str:
     """Say that rows of one unit, if known, are not independent."""
-    of = f"; rows of one {markdown(shortened(dataset.units[0]))} are related: p and q are too small"
-    return of * bool(dataset.units[0])
+    of = f"; rows of one {markdown(shortened(dataset.related))} are related: p and q are too small"
+    return of * bool(dataset.related)
 
 
 def every(dataset: Dataset) -> list[Classes]:

@@ -185,7 +185,7 @@ def test_every_row_that_is_used_is_held_back_once_with_its_unit(n_rows, n_folds,
             folds(data, n_folds, max_rows)
         return
     split = folds(data, n_folds, max_rows)
-    assert not any({*data.units[1][a]} & {*data.units[1][b]} for a, b in split)
+    assert not any({*data.units[a]} & {*data.units[b]} for a, b in split)
     held = np.concatenate([test for _, test in split])
     assert len(held) == len(set(held.tolist())) == used
     rows = sample_of(n_rows, max_rows, 0)

@@ -266,6 +266,20 @@ TEXT = {
         *(None, ("a", "b"), ["1/0, A", "1/0, B"], {"city": ["A"]}),
         options={"roles": {"day": "id"}},
     ),
+    "a label and a day": Case(
+        "sort,city,day,a,b\n"
+        + "\n".join(
+            f"{'uvwxyzt'[i // 2 % 7]},{'AB'[i % 2]},2020-01-{i // 2 + 10},{i / 3},0.{i}"
+            for i in range(20)
+        ),
+        *(
+            None,
+            ("a", "b"),
+            ["A, 2020-01-10", "B, 2020-01-10"],
+            {"sort": ["u", "u", "v"], "city": ["A"]},
+        ),
+        facts={"Left out": "day (dates)"},
+    ),
     "a label and a year": Case(
         "team,year,a,b\n"
         + "\n".join(f"{'ABCDEFGHIJ'[i % 10]},{i // 10},{i / 3},{i % 7}" for i in range(30)),

@@ -26,8 +26,7 @@ from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Run, RunStore
 from appca.ui import explore, export, fits, services
 
-APP = Path(__file__).parents[2] / "app.py"
-SECONDS = 60
+APP, SECONDS = Path(__file__).parents[2] / "app.py", 60
 _PLACES = "explore data/open data/this data/add components/gallery components/meaning"
 _PLACES += " groups/differences groups/unusual check/choose check/trust check/advanced paper export"
 PAGES = {place: place.partition("/")[0].capitalize() for place in _PLACES.split()}  # their titles
@@ -62,8 +61,7 @@ def fit_once(dataset: Dataset, config: RunConfig, **given: object) -> FitResult:
 fits.fit_run = fit_once  # every test starts with the same fit
 fits.waits_for_compiler = lambda *_given: False  # as in a warm server
 explore.CHECK_SECONDS = 0.0  # no check of row scales unless a test enables it
-DOT = png(np.zeros((1, 1), np.uint8))
-preview = export.preview
+DOT, preview = png(np.zeros((1, 1), np.uint8)), export.preview
 export.preview = lambda _key, _figure: DOT  # saves two seconds per visit of Export
 
 

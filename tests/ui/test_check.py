@@ -134,8 +134,7 @@ def measured_which_model(app, at_floor: float = 0.0, **nats: float) -> ModelsCon
     spread, lines = np.tile([-1.0, 1.0], 50), []
     for number, key in enumerate(METHODS):
         mean = nats.get(key.replace("+", "_"), 0.0)
-        values = -100.0 + mean + spread * (mean != 0)
-        floor = at_floor if "mixture" in key else 0.0
+        values, floor = -100.0 + mean + spread * (mean != 0), at_floor if "mixture" in key else 0.0
         lines.append([key, values.tolist(), 200 + number, 0.5, "", floor])
     measured(config, lines)
     return config
@@ -381,8 +380,7 @@ def test_sampled_chains_are_compared_once_and_drawn_with_names(show, sampled, mo
     config, result = sampled
     diagnoses, calls = diagnose(result.fitted.posterior), []
     monkeypatch.setattr(diagnostics, "diagnose", lambda _: calls.append(1) or diagnoses)
-    app = show(config, result)
-    said = of_chains(diagnoses, 2, apart=False)
+    app, said = show(config, result), of_chains(diagnoses, 2, apart=False)
     assert answer(app) == worst(said)
     assert all(check.label in html(app) for check in said)
     frame = app.dataframe[0].value
@@ -429,8 +427,7 @@ def test_a_model_that_learns_the_number_of_components_shows_it(start, factors):
 
 
 def test_cards_have_pictures_with_texts_and_say_what_chains_dispute(sampled, factors):
-    fitted = sampled[1].fitted
-    images = replace(factors, image_shape=(1, 5), feature_names=None)
+    fitted, images = sampled[1].fitted, replace(factors, image_shape=(1, 5), feature_names=None)
     for dataset in (images, replace(factors, provenance={"repetition": 2.5})):
         pictures = diagnostics.cards(fitted, dataset)
         assert (pictures.count("<img"), "ca-loading" in pictures) == (6, False)

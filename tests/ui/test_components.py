@@ -57,8 +57,7 @@ def test_a_table_has_its_columns_and_a_label_of_numbers_is_no_class(start):
 
 
 def test_what_the_browser_sends_is_checked(monkeypatch):
-    wine = load("wine")
-    active = np.random.default_rng(0).random((178, 3)) < 0.5
+    wine, active = load("wine"), np.random.default_rng(0).random((178, 3)) < 0.5
     shown = Shown(RunConfig(wine.digest, {}, "aPPCA", {}), fitted_run(active), info_of(), None)
     chosen = []
     monkeypatch.setattr(components, "_put", lambda _, rows: chosen.append(rows))

@@ -94,8 +94,7 @@ def test_the_drawer_renames_turns_and_tells_components_a_selection_and_a_row(sta
 
 
 def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start):
-    app = start(PAGE)
-    zeros = load("digits").labels["digit"].astype(str) == "0"
+    app, zeros = start(PAGE), load("digits").labels["digit"].astype(str) == "0"
     select(app, np.flatnonzero(zeros))
     tab(app, "selection")
     rule = next(one for one in texts(app) if "score on" in one and "**" in one)
@@ -377,8 +376,7 @@ def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
         app.selectbox(key="set-alpha").select("fixed").run()
         app.number_input(key="set-alpha-value").set_value(2.5).run()
         assert app.session_state["config"].parameters["alpha"] == 2.5
-    run = fit(healthy(app))
-    app = healthy(app.run())
+    run, app = fit(healthy(app)), healthy(app.run())
     assert (run.config.model, address(app)["run"]) == (model, run.id)
     assert run.id in html(app)
     if learns:
@@ -517,8 +515,7 @@ def test_chips_say_what_a_component_was_and_two_windows_show_one_numbering(start
     app = start("explore")
     assert "came" not in told["canvas"]["options"], "there was nothing before"
     run = run_of(healthy(slider(app, "k").set_value(7).run()))
-    numbering = ComponentNumbers(home()).of_run(run)
-    came = told["canvas"]["options"]["came"]
+    numbering, came = ComponentNumbers(home()).of_run(run), told["canvas"]["options"]["came"]
     assert len(came) == 7
     assert came.count("new") >= 3
     assert all(text in ("", "new") for text in came[:4])

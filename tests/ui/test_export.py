@@ -49,8 +49,7 @@ from tests.ui.conftest import (
 )
 
 __all__ = ["cells", "places"]  # fixtures
-FEW = load("digits").take(np.arange(300))
-EVIL = '<script src="https://example.org/x.js">'
+FEW, EVIL = load("digits").take(np.arange(300)), '<script src="https://example.org/x.js">'
 
 
 @pytest.fixture
@@ -140,8 +139,7 @@ def test_work_opens_elsewhere_with_the_same_canvas_and_files(start, made, tmp_pa
     assert canvas_of(sent) == seen
     healthy(go(app, "export"))
     assert find(app.selectbox, "Colour by").value == "residual"
-    content = file(made, "session")
-    ours = {key: file(made, key) for key in SAVED}
+    content, ours = file(made, "session"), {key: file(made, key) for key in SAVED}
     numbering = ComponentNumbers(home()).of_run(run)
     (tmp_path / "model.npz").write_bytes(file(made, "model"))
     saved = load_model(tmp_path / "model.npz").estimator_.components_
@@ -200,8 +198,7 @@ def test_pictures_load_nothing_and_have_the_signs_on_screen(start, made, monkeyp
 
 
 def test_the_report_says_all_of_it_literally_and_loads_nothing():
-    rng = np.random.default_rng(0)
-    names = tuple(f"{EVIL}{j}" for j in range(16))
+    rng, names = np.random.default_rng(0), tuple(f"{EVIL}{j}" for j in range(16))
     labels = {"weight": rng.random(90), EVIL: np.array([f"a{EVIL}", "b"])[np.arange(90) % 2]}
     X = rng.random((90, 16))
     X[7, 3] = 50.0

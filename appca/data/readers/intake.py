@@ -781,12 +781,14 @@ def _ids_and_labels(
     named.sort(key=lambda name: (not _ID_NAME.fullmatch(name.strip()), -len({*columns[name]})))
     if id_of is None and not named:
         return None, columns
-    ids = columns[named[0]] if id_of is None else columns.pop(id_of).astype(str)
-    n_repeated = len(ids) - len({*ids})
+    firsts = [columns.pop(id_of).astype(str)] if id_of is not None else [columns[x] for x in named]
+    n_repeated = len(ids := firsts[0]) - len({*ids})
     is_name = id_of is not None and n_repeated < len(ids) / 2
-    times = [frame[x] for x in frame if _TIME.search(str(x)) and frame[x].dtype.kind in "iu"]
+    whole = [x for x in frame if frame[x].dtype.kind in "iu" and _TIME.search(str(x))]
+    times = [frame[x] for x in [x for x in frame if _DATE.fullmatch(str(frame[x].iloc[0]))] + whole]
     others = ([*columns.values()] * (id_of is not None) + times) * bool(n_repeated)
-    pairs = (np.char.add(np.char.add(ids, ", "), np.array(x).astype(str)) for x in others)
+    each = ((np.char.add(first, ", "), x) for first in firsts for x in others)
+    pairs = (np.char.add(first, np.array(x).astype(str)) for first, x in each)
     by_two = next((each for each in pairs if len(np.unique(each)) == len(ids)), None)
     if by_two is not None:
         alone = np.isin(ids, [name for name, n in Counter(ids.tolist()).items() if n == 1])

@@ -385,8 +385,7 @@ def _titles(some: Sequence[Record], width: int) -> int:
 def _header(grid: Grid) -> tuple[bool, bool]:
     """Return whether the first row is a header (words or rising numbers), and if in doubt."""
     is_number = ~np.isnan(grid.values[0])
-    words = ~is_number & ~grid.gaps[0]
-    numeric = grid.numeric(1)
+    words, numeric = ~is_number & ~grid.gaps[0], grid.numeric(1)
     n_words = int((words & numeric).sum())
     first = grid.values[1:, 0]
     is_index = not (numeric[0] and ((first % 1).any() or len(set(first)) < len(first)))

@@ -26,8 +26,7 @@ from tests.ui.conftest import (
 
 def own_table() -> bytes:
     """Write a table of 40 rows with gaps, whose label would be markup."""
-    rng = np.random.default_rng(0)
-    lines = ["name,<u>class</u>,a,b,c,d"]
+    rng, lines = np.random.default_rng(0), ["name,<u>class</u>,a,b,c,d"]
     for row in range(40):
         cells = ["" if row % 9 == j else f"{x:.4f}" for j, x in enumerate(rng.normal(size=4))]
         lines.append(f"item {row},{'<b>x</b>' if row % 2 else '=1+1'},{','.join(cells)}")
