@@ -230,6 +230,7 @@ _RANGES = {  # name by the maximum of nonnegative columns
     120: re.compile(r"(^|[ ._])age([ ._]\W?(years?|yrs?))?\W?$"),
     np.inf: re.compile(r"(^|[ ._])(height|weight|length|width|count|area|price)s?$"),
 }
+_PLACE = re.compile(r"(?i)lat|lon|long|(lat|long)itude|easting|northing|[xy]([_ ]?coo\w*|c)")
 _CHANGE = re.compile(r"change|growth|diff|gain|increase|return|gdp|ratio|error|delta|log")
 MOST_AT_LEAST = 0.3  # share of a feature's rows at its smallest value, which logarithms inflate
 FEW_ROWS, MOST_PARTS, MOST_COMPOSED = 500, 8, 300  # rows, neighbours, features: sums and means
@@ -282,6 +283,7 @@ def redundant(dataset: Any) -> dict[str, str]:
     if dataset.image_shape is not None or dataset.is_ordered:
         return {}
     reasons = (_composites(dataset) if D <= MOST_COMPOSED else {}) | _repeats(dataset)
+    reasons |= {name: "a place, not a measurement" for name in names if _PLACE.fullmatch(name)}
     if D > MOST_COLUMNS:
         return reasons
     X = dataset.with_gaps(slice(MOST_ROWS)).astype(np.float64)

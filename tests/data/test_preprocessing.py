@@ -279,6 +279,9 @@ def test_ranks_that_go_with_other_features_are_no_running_numbers(seed):
     data = Dataset("table", table, np.arange(90), feature_names=(*"abcd", "rank", "code"))
     assert redundant(data)["code"] == "a running number"
     assert redundant(data)["rank"] == "a repeat of “a”, correlation of ranks 1.0000"
+    for name in ("XC", "y_coord", "Longitude", "xylem"):
+        placed = redundant(replace(data, feature_names=(*"abc", name, "rank", "code")))
+        assert (placed.get(name) == "a place, not a measurement") == (name != "xylem")
     X[:, 1:3] = np.column_stack([np.exp(X[:, 0]), X[:, 0] ** 2])  # a square is no repeat
     assert [*redundant(replace(data, X=np.column_stack([X, table[:, 4:]])))] == [
         "b",
