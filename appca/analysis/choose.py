@@ -316,6 +316,11 @@ class Stability(NamedTuple):
     over_ppca: Floats  # (repeat, 2) gain over PPCA with L components, standard error; NaN if L = K
     larger: Floats  # (repeat, 3) gain of L + 1 over L, standard error, share of its whole gain
 
+    @property
+    def n_recovered(self) -> int:
+        """Number of components with a median |cos| of at least `RECOVERED`."""
+        return int((np.median(self.cosines, axis=0) >= RECOVERED).sum())
+
 
 @dataclass(frozen=True, eq=False)
 class StabilityConfig(_HeldOut):
@@ -384,16 +389,23 @@ def checked(
     grid, refused = table(config, config.records(home)), set[Cell]()
     if (advised := advise(grid)) is None:
         return None
+
+    def halves_of(cell: Cell) -> StabilityConfig:
+        sizes = {"n_components": cell[0], "n_active": cell[1]}
+        kind = OF_PPCA if cell[0] == cell[1] and config.model == "aPPCA" else {}
+        parameters = config.parameters | sizes | kind
+        return StabilityConfig(config.dataset, config.preprocessing, config.model, parameters)
+
+    for k, active in config.cells:  # components that halves recover hardly change
+        if (before := halves_of((k, active)).outcome(home)) and before.n_recovered == k:
+            grid.cosines[grid.components.index(k), grid.actives.index(active)] = 1.0
     while True:
         cell, flaws = plainer(grid, advised[0], refused)
         if cell in refused:
             break
-        sizes = {"n_components": cell[0], "n_active": cell[1]}
-        kind = OF_PPCA if cell[0] == cell[1] and config.model == "aPPCA" else {}
-        of = config.dataset, config.preprocessing, config.model, config.parameters | sizes | kind
-        check(halves := StabilityConfig(*of))
-        outcome = halves.outcome(home)
-        if outcome is None or np.median(outcome.cosines, axis=0).min() >= RECOVERED:
+        check(halves_of(cell))
+        outcome = halves_of(cell).outcome(home)
+        if outcome is None or outcome.n_recovered == cell[0]:
             break
         refused |= {cell} if len(refused) < MOST_REFUSED - 1 else {*config.cells}
     return cell, advised[0], flaws if cell != advised[0] else advised[1] + flaws

@@ -54,6 +54,7 @@ def moves(
 _FA_PASSES, _LEAST_NOISE = 500, 1e-6  # of factor analysis; relative to the mean variance
 GAUSSIAN_FLOOR = 1e-4  # added to all variances, relative to the mean variance
 PIECES = (1, 2, 4, 8, 16, 32)
+MOST_AT_LIMITS, AT_LIMITS = 0.05, "at their limits"  # maximum share of row scales
 
 
 class Split(NamedTuple):
@@ -114,6 +115,9 @@ def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> Riva
     density, notes = others.log_likelihood, []
     if stopped:
         notes.append(f"stopped after {cap.seconds:g} s, not converged")
+    limits = share_at_limits(described.row_scales, getattr(model, "row_scale_values_", None))
+    if limits > MOST_AT_LIMITS:
+        notes.append(f"{percent(limits)} of row scales {AT_LIMITS}")
     if others.standard_error.any():
         notes.append("log-likelihood estimated by sampling")
     if not np.all(model.noise_variance_):
@@ -122,6 +126,13 @@ def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> Riva
     back, free = model.inverse_transform(others.scores), getattr(model, "n_parameters_", 0)
     floor, note = share_at_floor(model.noise_variance_, split.train), "; ".join(notes)
     return RivalProjection(described.scores, seconds, density, back, note, free, floor)
+
+
+def share_at_limits(scales: np.ndarray | None, values: np.ndarray | None) -> float:
+    """Return the share of row scales (N,) at an end of their possible values (J,)."""
+    if scales is None or values is None or len(values) < 2:
+        return 0.0
+    return float(((scales < 1.05 * values[0]) | (scales > 0.95 * values[-1])).mean())
 
 
 def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
@@ -286,7 +297,7 @@ class Ranked(NamedTuple):
         flaws = {
             f"{share} of noise variances at their floor": self.fit.at_floor > 0,
             f"loses {self.lost:,.0f} nats on one row": self.lost > MOST_LOST,
-            self.fit.note: "stopped" in self.fit.note,
+            self.fit.note: "stopped" in self.fit.note or AT_LIMITS in self.fit.note,
         }
         return [flaw for flaw, is_there in flaws.items() if is_there]
 
@@ -428,7 +439,8 @@ def better(fits: dict[str, RivalProjection], variance: object) -> list[Ranked]:
     fitted = {"shared": PAPER, "component": VARIANCES}.get(str(variance))
     lines = [line for line in ranked_models(fits) if "stopped" not in line.fit.note]
     base = [line for line in lines if line.key == fitted]
-    offers = (line for line in lines if line.key in (ROW_SCALES, VARIANCES) and line.is_reliable)
+    offers = [line for line in lines if line.key in (ROW_SCALES, VARIANCES) and line.is_reliable]
+    offers = [line for line in offers if AT_LIMITS not in line.fit.note]
     leads = [(line, *difference(line.fit, other.fit)) for line in offers for other in base]
     return [*(line for line, lead, error in leads if lead > CLEAR * error), *base]
 

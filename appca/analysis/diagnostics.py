@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appca.analysis.campaign import CLEAR
 from appca.analysis.choose import BELOW_NOISE, MUCH, RECOVERED, Stability
+from appca.analysis.compare import MOST_AT_LIMITS, share_at_limits
 from appca.analysis.components import DOUBTFUL, ROUGHLY, farthest, rarely_used
 from appca.analysis.fitted import FittedRun
 from appca.words import capital, counted, fixed, of_column, percent, shortened
@@ -307,7 +308,7 @@ def of_rows(fitted: FittedRun, repeated: int, few: float = 0.0, usual: bool = Fa
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: do not count rows per panel."
         clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
-    why = f"Rows like an earlier one in features and labels: {repeated:,}."
+    why = f"Rows equal to an earlier one: {repeated:,}."
     checks = [clear] * (fitted.active.shape[1] > 2 and not fitted.active.all())  # of two, one is
     if few > MOST_SPARSE:
         of = f"{percent(few)} of rows"
@@ -348,13 +349,10 @@ def of_classes(fitted: FittedRun, classes: Iterable[tuple[str, Any, Any]]) -> li
 
 def of_scales(fitted: FittedRun) -> list[Check]:
     """Check that few learned row scales are at the limits of their values."""
-    if fitted.row_scales is None or fitted.row_scale_values is None:
-        return []
-    u, (low, high) = fitted.row_scales, fitted.row_scale_values[[0, -1]]
-    share = float(((u < 1.05 * low) | (u > 0.95 * high)).mean())
-    why = f"{percent(share)} of rows have a scale at the limits {low:g} and {high:g}: their errors "
-    why += "differ more than the model allows. See whether a fit without row scales agrees."
-    return [Check("doubtful", "Scales at their limits", why)] * (share > MOST_AT_FLOOR)
+    share = share_at_limits(fitted.row_scales, fitted.row_scale_values)
+    why = f"{percent(share)} of row scales are at the ends of their range: errors of rows differ "
+    why += "more than the model allows. Fit without row scales, or leave these rows out."
+    return [Check("doubtful", "Scales at their limits", why)] * (share > MOST_AT_LIMITS)
 
 
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:

@@ -124,10 +124,7 @@ class FittedModel(_ReadOnly):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
-        """Rebuild a model from its `model_arrays`.
-
-        Raises KeyError for missing arrays, ValueError if an array should be a number.
-        """
+        """Rebuild a model from `model_arrays`; KeyError if some lack, ValueError if no number."""
         draws, msg = _without(DRAWS, arrays), "the draws of the posterior do not match each other"
         refuse_if(draws and not _are_draws(draws, arrays), msg)
         parts: dict[str, Any] = {name: arrays[name] for name in _EVERY_MODEL}
@@ -208,10 +205,7 @@ class FittedRun(FittedModel, DescribedRows):
     def arranged(
         self, order: Sequence[int], signs: Sequence[int], names: tuple[str, ...] = ()
     ) -> "FittedRun":
-        """Return the run with component ``order[j]`` at index j of all arrays and draws.
-
-        A sign of -1 flips the component at its new index; `names` are in the new order.
-        """
+        """Return the run with component ``order[j]``, times its sign, at index j, and new names."""
         from appca.models.estimator import arranged
 
         if tuple(order) == tuple(range(len(order))) and -1 not in signs:

@@ -177,10 +177,7 @@ def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 
 def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
-    """Map rows among others, surest first, to most neighbours' class, -1 if under half have it.
-
-    Only classes are judged whose rows are mostly among their own.
-    """
+    """Map rows among others, where classes lie apart, to most neighbours' class, or to -1."""
     if not len(near):
         return {}
     counts, at = votes(codes, near), (np.arange(len(near)), codes)

@@ -113,10 +113,7 @@ def with_trust(
     fitted: Fitted,
     report: Callable[[str, float], None],
 ) -> Embedding:
-    """Add trust and nearest rows to a map, unless there are too few rows.
-
-    The store contains the neighbours used for the map; `report` receives (stage, fraction).
-    """
+    """Add trust and nearest rows to a map, unless rows are few; `report` gets (stage, share)."""
     k = config.n_neighbors - 1
     if 2 * k >= dataset.n_rows:
         return embedding
@@ -158,10 +155,7 @@ def compared_rows(
 def knn_accuracy(
     classes: np.ndarray, neighbours: np.ndarray, anchors: np.ndarray, population: int
 ) -> AnchorMean:
-    """Return the share of anchors (m,) in the majority class of their nearest rows (m, k).
-
-    Anchors are indices of rows with a class, drawn from `population` rows; see `quality`.
-    """
+    """Return the share of anchors (m,), of `population` rows, in the class of most near (m, k)."""
     right = np.zeros(len(anchors))
     for place, votes in enumerate(classes[neighbours]):
         counts = np.bincount(votes[votes >= 0])

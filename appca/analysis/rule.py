@@ -9,7 +9,7 @@ import numpy as np
 from appca import frames
 from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
-from appca.words import naming_extra, number, percent, refuse_if, shortened
+from appca.words import minus, naming_extra, percent, refuse_if, shortened
 
 MOST_FEATURES = 200  # maximum number of features that rules use; with more, rules use none
 LEAST = 6  # minimum number of rows per side
@@ -45,9 +45,9 @@ class Clause(NamedTuple):
         if self.value is not None:
             return f"{name} is {shortened(self.value)}"
         if self.low is not None and self.high is not None:
-            return f"{name} from {number(self.low)} to {number(self.high)}"
+            return f"{name} from {minus(f'{self.low:.15g}')} to {minus(f'{self.high:.15g}')}"
         way, bound = ("above", self.low) if self.high is None else ("below", self.high)
-        return f"{name} {way} {number(bound or 0.0)}"
+        return f"{name} {way} {minus(f'{bound or 0.0:.15g}')}"  # rounded, it would miss rows
 
     def code(self) -> str:
         """Return the condition as pandas code for a DataFrame called table."""

@@ -36,10 +36,7 @@ class Neighbours(NamedTuple):
 def nearest_rows(
     X: np.ndarray, k: int, report: StageReport = lambda _stage, _share: None
 ) -> Neighbours:
-    """Return the k nearest rows of every row of X (N, D) by Euclidean distance, in float32.
-
-    k is at most N. Each row is its own first neighbour, even if other rows are equal.
-    """
+    """Return the k <= N nearest rows of every row of X (N, D), in float32, itself first."""
     from sklearn.neighbors import NearestNeighbors
 
     X = X - X.mean(axis=0, dtype=np.float64).astype(np.float32)  # smaller norms, less rounding

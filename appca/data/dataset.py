@@ -238,8 +238,9 @@ class Dataset:
 
     @cached_property
     def repeated_rows(self) -> dict[int, int]:
-        """The earliest row with the same features and labels, of each row that has one."""
-        labels = (column.astype(str).tolist() for column in self.labels.values())
+        """The earliest row with the same features (and labels, unless images), if there is one."""
+        of_tables = self.labels.values() if self.image_shape is None else ()
+        labels = (column.astype(str).tolist() for column in of_tables)
         rows = zip(self.X, *labels, strict=True)
         hashed = np.array([hash((row.tobytes(), *texts)) for row, *texts in rows])
         _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)

@@ -55,10 +55,7 @@ def is_served(*, hold: bool = False) -> str | None:
 
 
 def secret(folder: Path) -> bytes:
-    """Return 32 secret random bytes that all processes using this home share.
-
-    Raises OSError if the home is read-only.
-    """
+    """Return 32 secret random bytes, shared by processes of a home; OSError if it is read-only."""
     folder.mkdir(parents=True, exist_ok=True)
     with lock.held(folder):
         file = folder / SECRET

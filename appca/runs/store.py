@@ -231,10 +231,7 @@ def _read(folder: Path) -> Run:
 
 
 def changeable(run: Run, folder: Path) -> Run:
-    """Return a writable run: a run in a shared home is copied first.
-
-    Raises InputError if writing fails.
-    """
+    """Return a writable run, copied first if in a shared home; InputError if writing fails."""
     if not run.is_shared:
         return run
     fill = partial(shutil.copytree, run.path, dirs_exist_ok=True)

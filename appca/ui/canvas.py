@@ -56,10 +56,7 @@ class PageScene(NamedTuple):
 def scene_of(
     dataset: Dataset, shown: fits.Shown, colouring: str, embedding: Embedding | None = None
 ) -> PageScene:
-    """Return the scene of a fit, with PCA, a UMAP map and, for a recording, its slices.
-
-    `colouring` is a key; optional colourings, such as by a feature, are included only if selected.
-    """
+    """Return the scene of a fit with its maps; optional colourings only if `colouring` is one."""
     fitted, maps = shown.fitted, {"pca": principal_of(dataset, shown.config)}
     if has_places(dataset):
         places = kept(f"slices-{dataset.digest}", lambda: side_by_side(dataset))
@@ -108,10 +105,7 @@ _NOT_KEPT = {"Cache-Control": "no-store"}
 
 
 class RowQuestions(NamedTuple):
-    """Answers about rows, for data too large to send completely.
-
-    Answers are arrays or JSON-able: "texts" of the hover card, "scores" (n, K) on all components.
-    """
+    """Answers about rows of large data: "texts" of the hover card, and "scores" (n, K)."""
 
     n_rows: int
     answers: Mapping[str, Callable[[np.ndarray], Any]]

@@ -175,6 +175,7 @@ def _draw(
     title, doubt = f"Try K = {k} and L = {active}", "no choice here is free" in text
     text += " L = K is PCA." * (k == active)
     title = "Use row scales, then compare again" if scaled else title
+    title = f"No choice is free of flaws; K = {k} and L = {active} predict best" if doubt else title
     text = f"{SCALED} K = {k} and L = {active}. {text}" if scaled else text
     if k > active and more <= CLEAR * error:
         how = "may do as well" + " or better" * (more < 0)
@@ -188,7 +189,7 @@ def _draw(
     with buttons:
         if scaled and st.button("Use row scales", "choose_scales", type="primary"):
             _explore(**compare.variant_settings(compare.ROW_SCALES, state.config().n_active or k))
-        _adopt(cell, "adopt", "secondary" if scaled else "primary")
+        _adopt(cell, "adopt", "secondary" if scaled or doubt else "primary")
         if cell != best:
             _adopt(best, "largest", "secondary")
         if "edge" in text or active == config.actives[-1] < config.components[-1]:
@@ -464,10 +465,7 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
 
 
 def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, kit.Level]:
-    """Return a sentence on the best method, by more than two standard errors, and its level.
-
-    The level is "good" if the model is best, "doubtful" if it is only better than column means.
-    """
+    """Name the method that is best by two standard errors; "good" if it is the model's own."""
     means = {method: float(values.mean()) for method, values in errors.items()}
     first, *others = sorted(errors, key=means.__getitem__)
     ours = compare.OWN if compare.OWN in errors else compare.EVERY

@@ -185,11 +185,19 @@ SHORT = {"L is too small": "L could be higher"}
 
 
 def _of_kinds(dataset: Dataset, shown: Shown) -> list[Check]:
-    why = "A scale per row describes held-out rows clearly better: use row scales, and fit again."
-    less = choose.prefers_scales(dataset, shown.config)
-    checks = [Check("doubtful", "Rows differ in scale", why)] * less
-    of = partial(diagnostics.of_classes, shown.fitted, kit.every(dataset))
-    checks += diagnostics.of_scales(shown.fitted)
+    now, fitted, is_scaled = shown.config, shown.fitted, shown.fitted.row_scales is not None
+    other = {"row_scale": "none" if is_scaled else "learned"}
+    both = [now, replace(now, parameters=now.parameters | other)] if now.model == "aPPCA" else []
+    stored = [result for of in map(halves_of, both) if of and (result := of.outcome(home()))]
+    here, there = (of.n_recovered for of in stored) if len(stored) > 1 else (0, 0)
+    checks = diagnostics.of_scales(fitted)
+    if here < there and is_scaled:  # the steadier of two fits is advised
+        why = f"Without row scales, halves recover {there} components, not {here}: fit without."
+        checks.append(Check("doubtful", "Steadier without row scales", why))
+    elif here <= there and choose.prefers_scales(dataset, now):
+        why = "A scale per row describes held-out rows clearly better: use row scales."
+        checks.append(Check("doubtful", "Rows differ in scale", why))
+    of = partial(diagnostics.of_classes, fitted, kit.every(dataset))
     return checks + kept(f"classes-{shown.key}-{[*dataset.labels]}", of)
 
 

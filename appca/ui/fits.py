@@ -198,10 +198,7 @@ def _keep(run_id: str, result: FitResult) -> None:
 
 
 def shown() -> Shown | None:
-    """Return the fit or preview to draw, and start its job; None until the job has ended.
-
-    Raises ValueError if the data or the parameters do not allow a fit.
-    """
+    """Return the fit or preview to draw; start its job, None until it ended. Raises ValueError."""
     for job, why in list(_watched().items()):
         if why.refine and config().id not in (why.key, why.seen):  # it would slow down other work
             services.jobs().leave(job)

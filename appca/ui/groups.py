@@ -12,6 +12,7 @@ from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, types_of
 from appca.analysis.rows import Mixture, SimilarRows, mixtures, similar
 from appca.canvas.panels import colour_choices
+from appca.canvas.sheets import is_ink
 from appca.data.dataset import Dataset
 from appca.plots import groups as differences
 from appca.plots.components import component_image
@@ -40,7 +41,8 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         (whose, mask, of), (whom, others, against) = _rows(dataset, shown)
         controls.tools(dataset, shown)
     prepare = shown.fitted.preprocessing.prepare
-    when = "after" if prepare and prepare.is_by_row else "as in the file, before"
+    by_row = prepare is not None and prepare.is_by_row
+    when = "after" if by_row else "as in the file, before"
     raw = f"; features {when} the preparation of the fit" * bool(prepare) + kit.related(dataset)
     st.caption(f"{state.get(dataset).sum():,} of {counted(dataset.n_rows, 'row')} selected{raw}")
     sides = np.where(mask, 1, np.where(others, 0, -1))
@@ -57,7 +59,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
             chart(differences.bars(comparison.strongest() or told[:MOST_SHOWN]), "group_bars")
         with right:
             if dataset.image_shape is not None or dataset.is_ordered:
-                _group_means(dataset, [mask, others], key)
+                _group_means(dataset, [mask, others], key, prepare if by_row else None)
     with st.expander("All comparisons"):
         _comparison_table(comparison)
         some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
@@ -108,9 +110,12 @@ def _offered(dataset: Dataset, shown: Shown, typed: bool) -> dict[str, tuple[str
     }
 
 
-def _group_means(dataset: Dataset, sides: list[np.ndarray], key: str) -> None:
-    X = dataset.X
-    group, rest = kept(f"means-{key}", lambda: [X[of].mean(axis=0, dtype=float) for of in sides])
+def _group_means(dataset: Dataset, sides: list[np.ndarray], key: str, prepare: Any) -> None:
+    def mean(side: np.ndarray) -> np.ndarray:
+        X = dataset.X[side] if prepare is None else prepare.apply(dataset.X[side].astype(float))
+        return np.asarray(X.mean(axis=0, dtype=float))
+
+    group, rest = kept(f"means-{key}", lambda: [*map(mean, sides)])
     shape = dataset.image_shape
     if shape is None:
         st.caption("The mean of these rows, and of the others")
@@ -123,7 +128,9 @@ def _group_means(dataset: Dataset, sides: list[np.ndarray], key: str) -> None:
     figures = [figure(picture, name, f"mean image: {name}") for name, picture in drawn.items()]
     st.html(tag("div", "".join(figures), "ca-means"))
     ends = ("Full red", "full blue") if len(shape) == 2 else ("A full colour", "its absence")
-    st.caption(f"Mean images. {ends[0]} is {number(limit)} more, {ends[1]} as much less.")
+    more = ("darker", "lighter") if is_ink(dataset) else ("lighter", "darker")
+    more = more if len(shape) == 2 else ("more", "less")
+    st.caption(f"Mean images. {ends[0]} is {number(limit)} {more[0]}, {ends[1]} as much {more[1]}.")
 
 
 def _comparison_table(comparison: GroupComparison) -> None:
@@ -261,7 +268,7 @@ WHAT_TO_DO = (
     "kind that the fit has not learned; a row far out within it is extreme, or an error."
 )
 LASSO = ":material/lasso_select:"
-ODD = "far in a feature or against the correlations", "with a spike, unlike the features beside it"
+ODD = "far in a feature or against the correlations", "rough or with a spike, unlike others"
 
 
 def _nearest(dataset: Dataset, shown: Shown) -> np.ndarray:
@@ -287,7 +294,7 @@ def unusual_sentences(dataset: Dataset, shown: Shown) -> tuple[str, str]:
         told = ", ".join(f"{m:,} {way}" for way, m in ways.items() if m)
         answer = f"{some}: {told}{', some in several ways' if sum(ways.values()) > number else ''}."
         if alike := int((columns[rows.ALIKE] == "yes").sum()):
-            answer += f" {alike:,} of them lie among rows like them, so are a kind: they come last."
+            answer += f" Listed last, as rather a kind than errors: {alike:,} among similar rows."
     return answer, tails
 
 
@@ -313,10 +320,10 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     answer, tails = unusual_sentences(dataset, shown)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**{markdown(answer)}**", width="content", help=HELP)
-        if len(beyond):
-            press("Select", "unusual_select", state.put, dataset, beyond, icon=LASSO)
-            gone = counted(len(beyond), "unusual row")
-            controls.leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
+        if len(alone := beyond[columns[rows.ALIKE][beyond] == ""] if len(beyond) else beyond):
+            press("Select", "unusual_select", state.put, dataset, alone, icon=LASSO)
+            gone = counted(len(alone), "unusual row")
+            controls.leave_out_button("Leave out", dataset, alone, gone, "unusual_leave_out")
     others = suspects(dataset, shown, odd)
     first = [*dict.fromkeys([*beyond.tolist(), *(row for of in others.values() for row in of)])]
     order = np.r_[np.array(first, int), said.order[~np.isin(said.order, first)]]

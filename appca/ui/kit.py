@@ -219,10 +219,7 @@ _listener = scripted("acts")
 
 
 def acting(html: str, key: str, acts: Mapping[str, Act]) -> None:
-    """Draw HTML whose buttons call the `acts` of their kinds; see `button` and `name`.
-
-    Data in the HTML must be escaped; `key` must be unique on the page.
-    """
+    """Draw escaped HTML whose buttons call the `acts` of their kinds; see `button` and `name`."""
     with st.container(key=key):
         st.html(html)
         _listener(key=f"{key}_acts", data={"of": key}, on_act_change=lambda: _answer(key, acts))

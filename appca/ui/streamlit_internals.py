@@ -20,8 +20,7 @@ SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 def prepare() -> None:
     """Make the first run of a process like later ones.
 
-    Before the first `st.navigation`, Streamlit reports “Page not found” for a deep link. At its
-    first element it looks for a console and opens the files of all modules, for half a second.
+    Before, deep links give “Page not found”, and a search for a console opens all modules' files.
     """
     PagesManager.uses_pages_directory = False
     delta_generator._use_warning_has_been_displayed = True

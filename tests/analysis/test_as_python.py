@@ -65,8 +65,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-PLAIN = Numbering((), (), ())
-TURNED = Numbering((3, 0, 2, 1), (1, -1, -1, 1), ("", "", "", ""))
+PLAIN, TURNED = Numbering((), (), ()), Numbering((3, 0, 2, 1), (1, -1, -1, 1), ("", "", "", ""))
 SHORT = {"max_components": 4, "n_chains": 2, "burn_in": 5, "n_draws": 6}
 RUNS = {
     "aFA": ("wine", SCALED, {"n_components": 4, "init": "pca"}, None, TURNED),

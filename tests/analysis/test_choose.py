@@ -36,6 +36,7 @@ from appca.words import InputError
 from tests.models.synthetic import planted
 
 NAME = "0123456789ab"
+GAIN = np.array([9.0, 0.0, 0.0, 0.0])
 SIZES = {"n_components": 3, "n_active": 2, "random_state": 0, "init": "pca", "max_iter": 20}
 DATA = Dataset("planted", planted(60, 6, 4, 2, seed=1, noise=0.3).X, np.arange(60).astype(str))
 CAMPAIGNS = {
@@ -266,12 +267,22 @@ def test_components_that_change_with_the_rows_are_told(tmp_path):
     assert plainer(wide._replace(without=0.5, cosines=cosines), (6, 3))[0] == (6, 3)
 
 
-def test_cells_whose_halves_have_other_components_are_not_advised(tmp_path):
+def test_cells_whose_halves_have_other_components_are_not_advised(tmp_path, monkeypatch):
     dataset = dataset_of(planted(300, 8, 4, 2, seed=2, noise=0.3).X)
     config, _ = measured(dataset, tmp_path, components=(2, 3, 4), actives=(1, 2))
     assert choose.checked(config, tmp_path)[:2] == ((4, 2), (4, 2))
     found, wrong = list[StabilityConfig](), [*[None] * 6, *[0.5] * 4]
     choose.checked(config, tmp_path, found.append)
+    steady = replace(found[0], parameters=found[0].parameters | {"n_components": 3})
+    journal = steady.journal(tmp_path)
+    journal.begin(steady.id, steady.to_dict())
+    for i in range(1, 5):
+        journal.append(steady.id, [i, *[None] * 6, *[0.95] * 3])
+    grid = table(config, config.records(tmp_path))
+    grid = grid._replace(cosines=0 * grid.cosines, over_ppca=grid.over_ppca + GAIN)
+    with monkeypatch.context() as patch:
+        patch.setattr(choose, "table", lambda *_: grid)
+        assert choose.checked(config, tmp_path)[0] == (3, 2), "the only one that halves recover"
     journal = found[0].journal(tmp_path)
     journal.begin(found[0].id, found[0].to_dict())
     for i in range(1, 5):

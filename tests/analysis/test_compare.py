@@ -20,12 +20,14 @@ from appca.analysis.compare import (
     RivalProjection,
     Split,
     advise,
+    better,
     filled_in,
     gaussian_mixture,
     hide,
     matched,
     moves,
     ranked_models,
+    share_at_limits,
     split_of,
 )
 from appca.data.dataset import Dataset
@@ -116,8 +118,7 @@ def test_the_gaussian_mixture_finds_the_planted_pieces_and_has_their_density(kin
     made = gaussian_mixture(kind, halves(X, 600), Cap(60))
     assert made.note == "4 pieces"
     assert made.n_parameters == 4 * (3 + (3 if kind == "diag" else 6)) + 3
-    pieces = np.linalg.norm(X[:600, None] - centres, axis=2).argmin(axis=1)
-    density = np.zeros(300)
+    pieces, density = np.linalg.norm(X[:600, None] - centres, axis=2).argmin(axis=1), np.zeros(300)
     for k in range(4):
         mine = X[:600][pieces == k]
         S = np.cov(mine.T, bias=True) * (np.eye(3) if kind == "diag" else 1.0)
@@ -230,8 +231,7 @@ def of_rows(density: np.ndarray, n_parameters: int) -> RivalProjection:
 def test_no_method_loses_a_hundred_nats_on_one_row_without_being_named():
     rng = np.random.default_rng(0)
     base = rng.normal(size=200)
-    losses = {PAPER: 0.0, "noise": 99.0, "scale": 0.0, "fa": 101.0, "gaussian": 26_000.0}
-    fits = {}
+    losses, fits = {PAPER: 0.0, "noise": 99.0, "scale": 0.0, "fa": 101.0, "gaussian": 26_000.0}, {}
     for key, lost in losses.items():
         density = base.copy() + (key != PAPER) * 0.1 * rng.normal(size=200)
         density[7] = base[7] - lost
@@ -283,6 +283,17 @@ def close(n_parameters: int) -> RivalProjection:
 def test_the_proposal_is_the_best_or_the_plainest_that_is_as_good(fits, key, is_best):
     advice = advise(ranked_models(fits))
     assert (advice.chosen.key, advice.is_best) == (key, is_best)
+
+
+def test_row_scales_of_which_many_are_at_their_limits_are_not_offered():
+    u = np.array([0.1, 1.0, 10.0, 0.104])
+    assert share_at_limits(u, np.array([0.1, 1, 10])) == 0.75
+    assert share_at_limits(u, None) == share_at_limits(None, u) == 0
+    fits = lines(paper=(0, 10), scale=(3.0, 12))
+    assert better(fits, "shared")[0].key == "scale"
+    fits["scale"] = fits["scale"]._replace(note="25% of row scales at their limits")
+    assert better(fits, "shared")[0].key == PAPER
+    assert "at their limits" in ranked_models(fits)[0].flaws[0]
 
 
 def test_a_rival_is_never_proposed_and_its_lead_has_a_sign():

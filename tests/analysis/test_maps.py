@@ -255,8 +255,7 @@ def test_equal_rows_keep_themselves_first(draw, n, d, k):
     check(np.full((30, d), 7.0), 5)
 
 
-OF_RUN = {"start": "appca", "run": "0" * 12}
-CONFIG = EmbeddingConfig("d" * 64, {"divide": 16.0})
+OF_RUN, CONFIG = {"start": "appca", "run": "0" * 12}, EmbeddingConfig("d" * 64, {"divide": 16.0})
 
 
 @pytest.fixture(scope="module")

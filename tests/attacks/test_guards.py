@@ -65,8 +65,7 @@ def ask(door: Any, path: str, method: str = "GET", body: bytes = b"", **headers:
         ],
     }
     sent: list[dict[str, Any]] = []
-    chunks = [body[at : at + 65_536] for at in range(0, len(body), 65_536)] or [b""]
-    received = []
+    chunks, received = [body[at : at + 65_536] for at in range(0, len(body), 65_536)] or [b""], []
 
     async def receive() -> dict[str, Any]:
         received.append(1)

@@ -503,8 +503,7 @@ def test_a_tour_of_the_fullest_panels_goes_on_until_it_is_stopped(page):
 
 
 def test_two_fingers_zoom_and_pixels_are_those_of_the_screen(page):
-    before = page.evaluate("canvas.stage.views[0].cam.k")
-    hand = page.context.new_cdp_session(page)
+    before, hand = page.evaluate("canvas.stage.views[0].cam.k"), page.context.new_cdp_session(page)
 
     def touch(kind: str, *xs: int) -> None:
         points = [{"x": x, "y": 300, "id": i} for i, x in enumerate(xs)]

@@ -96,8 +96,7 @@ OPENED = "[data-testid=stPopoverBody], [data-testid=stExpander], dialog[open]"
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
 def test_every_page_and_all_that_opens_can_be_read_by_everybody(visit, server, width, dark):
     """Of every page, each popover and each card that unfolds, and both dialogs of the picture."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    table = load("digits")
+    axe, table = pytest.importorskip("axe_playwright_python.sync_playwright").Axe(), load("digits")
     SelectionStore(server.home).save(table.digest, "first seven", np.arange(table.n_rows) < 7)
     page = visit(server.url, width=width, height=844, dark=dark, still=True).page
     faults, opened = {}, 0

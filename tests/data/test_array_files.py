@@ -57,8 +57,7 @@ from tests.memory import needs_proc
 from tests.sentences import faults_of
 
 X, C = np.random.default_rng(0).normal(size=(6, 4)), counts(0)
-IMAGES = noise(1, 5, 4, 3)
-KINDS = ["a", "b", "a", "b", "c", "c"]
+IMAGES, KINDS = noise(1, 5, 4, 3), ["a", "b", "a", "b", "c", "c"]
 
 
 class Case(NamedTuple):
@@ -619,8 +618,7 @@ BROKEN = {
 def test_a_broken_byte_anywhere_is_read_or_refused_in_a_sentence(name):
     """Libraries that a broken file can end do so in a process of their own."""
     whole, is_apart = BROKEN[name], kind_of(name) in BY_LIBRARIES
-    places = np.random.default_rng(zlib.crc32(name.encode())).integers(0, len(whole), 16)
-    told = []
+    places, told = np.random.default_rng(zlib.crc32(name.encode())).integers(0, len(whole), 16), []
     for place in [*range(4, 160, 26), *places[: 9 if is_apart else 16].tolist()]:
         data = bytearray(whole)
         data[place % len(whole)] ^= 1 << place % 8

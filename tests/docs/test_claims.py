@@ -25,8 +25,7 @@ BLOCK = re.compile(
     r"^```(?:\{code-block\} )?python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```)?",
     re.M | re.S,
 )
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-LEFT_OUT = {"_build", "api", "examples", "extend.md"}
+NUMBER, LEFT_OUT = re.compile(r"-?\d+(?:\.\d+)?"), {"_build", "api", "examples", "extend.md"}
 ELSEWHERE = {  # pages that need what the default run has not: who runs them instead
     "anndata.md": "tests/test_tl.py, beside scanpy in .ci/installed"
 }

@@ -28,8 +28,7 @@ MAP, QUALITY = EmbeddingConfig(DIGEST, {}), QualityConfig(RUN.to_dict(), 4, 2)
 STUDY = STUDIES["z-priors"]
 OPTIONS = STUDY.options("quick")
 FITTED = fitted_run(np.ones((ROWS, 4), dtype=bool), components=np.ones((4, 7)))
-RESULT = FitResult(FITTED, info_of(n_rows=ROWS))
-NAMES = np.array([f"row {i}" for i in range(ROWS)])
+RESULT, NAMES = FitResult(FITTED, info_of(n_rows=ROWS)), np.array([f"row {i}" for i in range(ROWS)])
 X = np.arange(ROWS * 7, dtype=np.float32).reshape(ROWS, 7)
 
 

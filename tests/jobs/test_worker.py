@@ -572,8 +572,7 @@ def test_jobs_that_are_unknown_over_or_of_what_is_deleted(pair, tmp_path, monkey
     for job in ("", "../../etc/passwd", "0" * 12, None):
         assert (pair.status(job), pair.cancel(job), pair.keep(job)) == (None, False, False)
     never = {"gates": [str(tmp_path / "never")]}
-    doomed = pair.submit("wait", never | {"dataset": "a" * 64})
-    other = pair.submit("wait", never)
+    doomed, other = pair.submit("wait", never | {"dataset": "a" * 64}), pair.submit("wait", never)
     runs(pair, doomed)
     pair.end(["a" * 64])
     assert pair.status(doomed).state == "cancelled"

@@ -18,8 +18,7 @@ class Planted(NamedTuple):
 def planted(n, d, k, n_active, *, seed, noise=0.1, scales=1.0, offset=0.0):
     rng = np.random.default_rng(seed)
     W = np.linalg.qr(rng.standard_normal((d, k)))[0]
-    Z = np.argsort(rng.random((n, k)), axis=1) < n_active
-    X = rng.standard_normal((n, k)) * scales
+    Z, X = np.argsort(rng.random((n, k)), axis=1) < n_active, rng.standard_normal((n, k)) * scales
     Y = (X * Z) @ W.T + noise * rng.standard_normal((n, d)) + offset
     return Planted(Y, W, Z, X * Z)
 
@@ -28,8 +27,7 @@ def drawn(seed, N, D, K, L, noise=0.3, size=1.0):
     """Rows of adaptive factor analysis, W any D x K matrix: Y, W, Z, mu."""
     rng = np.random.default_rng(seed)
     W, Z = size * rng.standard_normal((D, K)), np.argsort(rng.random((N, K)), axis=1) < L
-    mu = rng.standard_normal(D)
-    X = rng.standard_normal((N, K)) * Z
+    mu, X = rng.standard_normal(D), rng.standard_normal((N, K)) * Z
     return mu + X @ W.T + noise * rng.standard_normal((N, D)), W, Z, mu
 
 

@@ -298,8 +298,7 @@ def test_parameter_expansion_reaches_the_scale_in_one_step(seed):
     rng = np.random.default_rng(seed)
     w = rng.standard_normal(5)
     Y = np.outer(rng.standard_normal(400), w) + 1e-3 * rng.standard_normal((400, 5))
-    rows = about(Y, centre_of(Y))
-    state = FactorState(100.0 * w[:, None], np.zeros(1), 1e-6)
+    rows, state = about(Y, centre_of(Y)), FactorState(100.0 * w[:, None], np.zeros(1), 1e-6)
     sums = factor_em.expect_all(state, rows, settings(1))
     after = factor_em.maximise(sums, state, rows, settings(1))
     spread = np.sqrt(np.mean((Y - Y.mean(axis=0)) ** 2) * 5)
@@ -308,8 +307,7 @@ def test_parameter_expansion_reaches_the_scale_in_one_step(seed):
 
 def test_a_factor_that_no_row_uses_keeps_its_column(seed):
     _, rows, state = problem(seed, 30, k=4)
-    sums = factor_em.expect_all(state, rows, settings(2))
-    off = np.arange(4) != 1
+    sums, off = factor_em.expect_all(state, rows, settings(2)), np.arange(4) != 1
     parts = sums.used * off, sums.second * np.outer(off, off), sums.A * off, sums.s * off
     sums = sums._replace(**dict(zip(("used", "second", "A", "s"), parts, strict=True)))
     after = factor_em.maximise(sums, state, rows, settings(2))

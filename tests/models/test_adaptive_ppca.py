@@ -60,8 +60,7 @@ def test_a_hundred_components_with_fifty_active_stay_finite_and_monotone(seed):
 
 
 def test_a_given_start_skips_the_race_and_is_made_orthonormal(data):
-    seen = []
-    skewed = data.W.T + 0.1
+    seen, skewed = [], data.W.T + 0.1
     model = fitted(data.X, init=skewed, callback=seen.append)
     assert {p.stage for p in seen} == {"fit"}
     assert [p.iteration for p in seen] == list(range(1, model.n_iter_ + 1))
@@ -80,8 +79,7 @@ def test_stop_reasons_are_words(data):
 
 
 def test_a_sample_of_equal_rows_does_not_end_a_fit(seed, monkeypatch):
-    rng = np.random.default_rng(seed)
-    X = np.zeros((30_000, 8))
+    rng, X = np.random.default_rng(seed), np.zeros((30_000, 8))
     X[:5] = rng.standard_normal((5, 8))
     monkeypatch.setattr(Rows, "take", lambda rows, which: rows.X[-len(which) :])
     model = fitted(X, 3, 1, init="auto")
@@ -120,8 +118,7 @@ def test_all_components_active_with_their_own_variance_is_ppca(shape, seed):
 
 
 def test_a_learned_mean_reaches_a_higher_likelihood_than_the_sample_mean(seed):
-    rng = np.random.default_rng(seed)
-    data = planted(800, 10, 4, 1, seed=seed, scales=2.0)
+    rng, data = np.random.default_rng(seed), planted(800, 10, 4, 1, seed=seed, scales=2.0)
     X = data.X + 3.0 * data.Z @ data.W.T * (rng.random((800, 1)) < 0.7)  # skewed scores
     learned, sample = fitted(X, 4, 1), fitted(X, 4, 1, mean="sample")
     assert learned.score(X) > sample.score(X) + 0.01

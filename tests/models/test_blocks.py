@@ -152,8 +152,7 @@ def test_a_mapped_file_is_fitted_as_the_array_in_it(mode, data, tmp_path, monkey
         X[0, 0] += 1.0  # in memory only: giving the page back would lose it
     monkeypatch.setattr(data_checks, "LARGE_MAP_BYTES", 0)
     monkeypatch.setattr(blocks, "MAPPED_BYTES", 10_000)
-    kept = np.array(X)
-    seen = list(Mapped(X))
+    kept, seen = np.array(X), list(Mapped(X))
     assert len(seen) > 10
     equal(np.concatenate(seen), kept)
     assert np.shares_memory(seen[0], X)
@@ -261,8 +260,7 @@ def test_many_rows_send_sums_and_coordinates_of_some(data, da, monkeypatch):
         return answers
 
     monkeypatch.setattr(blocks, "computed", computed)
-    seen = []
-    given = {"random_state": 0, "latent_variance": "shared", "tol": 1e-12}
+    seen, given = [], {"random_state": 0, "latent_variance": "shared", "tol": 1e-12}
     ours = AdaptivePPCA(4, 2, **given, callback=seen.append).fit(
         da.from_array(data.X, chunks=(100, 12))
     )
@@ -285,8 +283,7 @@ def flat(answer):
 
 
 def test_the_order_in_which_chunks_come_back_changes_no_bit(data, da):
-    dask = pytest.importorskip("dask")
-    X = da.from_array(data.X, chunks=(70, 12))
+    dask, X = pytest.importorskip("dask"), da.from_array(data.X, chunks=(70, 12))
     ours = AdaptivePPCA(4, 2, init="pca", random_state=0).fit(X)
     with dask.config.set(scheduler="synchronous"):
         again = AdaptivePPCA(4, 2, init="pca", random_state=0).fit(X)

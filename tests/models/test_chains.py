@@ -45,8 +45,7 @@ def test_both_ways_to_draw_subsets_agree(z_update):
 
 @pytest.mark.thorough
 def test_map_within_gibbs_is_too_sure():
-    Y = rows_like(n_rows=400)
-    together = {"chain_starts": "init"}
+    Y, together = rows_like(n_rows=400), {"chain_starts": "init"}
     sampled = gibbs(n_draws=200, **together).fit(Y).posterior_["log_likelihood"]
     for w_update in ("polar", "pymanopt"):
         n_draws = 200 if w_update == "polar" else 10
@@ -98,8 +97,7 @@ FREE = [NonparametricPPCA, FiniteSparseFA, InfiniteSparseFA]
 def planted_free(n_rows=150):
     """Rows with three features of their own, used by some rows each."""
     rng = np.random.default_rng(0)
-    W = np.linalg.qr(rng.normal(size=(6, 3)))[0] * 3
-    Z = rng.random((n_rows, 3)) < [0.7, 0.5, 0.3]
+    W, Z = np.linalg.qr(rng.normal(size=(6, 3)))[0] * 3, rng.random((n_rows, 3)) < [0.7, 0.5, 0.3]
     X = rng.normal(size=Z.shape) * Z
     return 2.0 + X @ W.T + 0.3 * rng.normal(size=(n_rows, 6)), W
 
@@ -291,8 +289,7 @@ def test_gaps_of_three_nats_decide_also_of_single_draws():
     equal(levels(np.array([[0.0], [-2.0], [-40.0]])).counts, [1, 1, 0])
 
 
-SURE = 1e9
-ONE = {"n_active": 1, "inference": "gibbs", "max_iter": 3}
+SURE, ONE = 1e9, {"n_active": 1, "inference": "gibbs", "max_iter": 3}
 PRIORS = {AdaptivePPCA: ONE, AdaptiveFactorAnalysis: ONE, **{model: {} for model in FREE}}
 VARIANCES = {"noise": "noise_variance", "latent": "latent_variance", "loading": "loading_variance"}
 

@@ -122,8 +122,7 @@ def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rn
 
 @pytest.mark.usefixtures("small_sample")
 def test_many_rows_are_climbed_on_more_and_more_of_them(rng, seed, monkeypatch):
-    rows = rows_of(planted(400, 30, 4, 2, seed=seed).X)
-    stages = []
+    rows, stages = rows_of(planted(400, 30, 4, 2, seed=seed).X), []
     for most in (2**28, 200 * 30 * 8):
         monkeypatch.setattr(climb, "MAX_COORDINATE_BYTES", most)
         seen = []
@@ -155,8 +154,7 @@ def test_every_start_climbs_to_its_end_and_the_highest_goes_on(rng, seed):
 def test_spare_starts_are_left_out_where_climbs_are_dear(dear, rng, seed, monkeypatch):
     monkeypatch.setattr(climb, "MOST_SUMS", 0 if dear else 10**9)
     monkeypatch.setattr(climb, "FEW_SUMS", 0 if dear else 10**9)
-    rows = rows_of(planted(300, 10, 4, 2, seed=seed).X)
-    seen = []
+    rows, seen = rows_of(planted(300, 10, 4, 2, seed=seed).X), []
     searched(rng, rows, settings(rows, 4, 2), seen, climb.candidates("auto", 2, 4))
     tried = [stage for stage in dict.fromkeys(p.stage for p in seen) if "random" in stage]
     assert len(tried) == (1 if dear else 1 + climb.SPARE_STARTS + climb.EXTRA_STARTS)
@@ -233,8 +231,7 @@ def test_default_fits_of_few_rows_lose_nothing_to_random_starts(kind, n, k, n_ac
 
 
 def test_factors_are_screened_from_several_starts_and_the_best_goes_on():
-    X = load_digits().data[:300] / 16.0
-    seen = []
+    X, seen = load_digits().data[:300] / 16.0, []
     model = AdaptiveFactorAnalysis(6, 3, random_state=0, callback=seen.append).fit(X)
     stages = list(dict.fromkeys(progress.stage for progress in seen))
     assert [stage.partition(" of 26: ")[2] for stage in stages[:3]] == [

@@ -116,8 +116,7 @@ def test_alpha_and_weights_have_the_ratios_of_the_joint(world):
 
 @pytest.mark.parametrize(("p", "a", "b"), [(2.0, 3.0, 1.0), (-40.0, 0.5, 90.0), (0.0, 1e-3, 1e-3)])
 def test_scale_moves_keep_their_density(seed, p, a, b):
-    rng = np.random.default_rng(seed)
-    grid = np.linspace(-20, 20, 40_001)
+    rng, grid = np.random.default_rng(seed), np.linspace(-20, 20, 40_001)
     log_density = p * grid - (a * np.exp(grid) + b * np.exp(-grid)) / 2
     cdf = np.cumsum(np.exp(log_density - log_density.max()))
     cdf /= cdf[-1]
@@ -162,8 +161,7 @@ def test_rows_are_drawn_with_the_inverse_of_the_precision(seed):
 
 
 def test_draws_of_variances_and_weights_follow_their_distributions(seed):
-    rng = np.random.default_rng(seed)
-    given = InverseGamma(np.full(4000, 3.0), np.full(4000, 2.0))
+    rng, given = np.random.default_rng(seed), InverseGamma(np.full(4000, 3.0), np.full(4000, 2.0))
     drawn = conditionals.draw_inverse_gamma(rng, given)
     assert stats.kstest(drawn, stats.invgamma(3.0, scale=2.0).cdf).pvalue > 1e-5
     for a, b in ((2.5, 1.5), (0.3, 4.0), (1e-4, 1.0)):
@@ -189,8 +187,7 @@ LEAST_P = 1e-5
 
 def small_world(seed, n_rows=3, n_components=2, n_features=4):
     rng = np.random.default_rng(seed)
-    W = rng.normal(size=(n_features, n_components))
-    Y = rng.normal(size=(n_rows, n_features)) * 1.5
+    W, Y = rng.normal(size=(n_features, n_components)), rng.normal(size=(n_rows, n_features)) * 1.5
     Y.flags.writeable = False  # as in a fit, whose kernels are compiled already
     return rng, W, Y
 

@@ -117,8 +117,7 @@ def test_a_description_says_what_the_queries_say(name, whiten):
     close(told.membership, one.allocation_probability(X), atol=1e-12)
     close(told.inclusion, model.inclusion_probabilities(X), atol=1e-12)
     close(told.log_likelihood, model.score_samples(X), atol=1e-9)
-    left = np.square(X - one.inverse_transform(scores))
-    some = ~np.isnan(X).all(axis=1)
+    left, some = np.square(X - one.inverse_transform(scores)), ~np.isnan(X).all(axis=1)
     close(told.error[some], np.nanmean(left[some], axis=1), atol=1e-10)
     assert not told.standard_error.any()
     assert told.method.startswith("exact")
@@ -451,8 +450,7 @@ def test_the_order_of_rows_does_not_matter_and_a_weight_is_a_repetition(name):
             unfitted(name).fit(X, sample_weight=np.ones(120))
         return
     rng, tight = np.random.default_rng(0), {"tol": 1e-9, "max_iter": 3000}
-    tight = {} if name == "aFA, best" else tight
-    weights = rng.integers(0, 4, len(X))
+    tight, weights = {} if name == "aFA, best" else tight, rng.integers(0, 4, len(X))
     again = X[rng.permutation(np.repeat(np.arange(len(X)), weights))]
     other = unfitted(name, **tight).fit(again)
     if name == "gaps":
@@ -533,8 +531,7 @@ def test_blocks_and_dask_arrays_give_the_fit_of_rows_in_memory(name):
     da = pytest.importorskip("dask.array")
     tight = {} if name == "PPCA" else {"tol": 1e-8, "max_iter": 3000}
     X, fresh = rows_for(name)
-    pieces = np.split(X, [1, 70, 70])
-    whole = unfitted(name, **tight).fit(X)
+    pieces, whole = np.split(X, [1, 70, 70]), unfitted(name, **tight).fit(X)
     wanted = answers(whole, fresh)
     lazy = da.from_array(fresh, chunks=(25, (3, 4)))
     fits = [unfitted(name, **tight).fit(da.from_array(X, chunks=(50, (3, 4))))]

@@ -146,8 +146,7 @@ def test_the_m_step_maximises_the_expected_complete_likelihood(latent, seed):
         return -0.5 * (Y.size * np.log(noise) + residual / noise + prior)
 
     mu = rows.origin + new.displacement
-    best = expected(new.W, mu, new.latent, new.noise)
-    rng = np.random.default_rng(seed)
+    best, rng = expected(new.W, mu, new.latent, new.noise), np.random.default_rng(seed)
     for size in (1e-3, 1e-1, 1.0):
         W = stiefel.polar(new.W + size * rng.standard_normal(new.W.shape))
         factor = np.exp(size * (rng.standard_normal(4) if latent == "component" else 1.0))
@@ -221,8 +220,7 @@ def test_passes_remember_their_last_sums(seed):
 
 def test_hard_and_soft_steps_become_procrustes_on_the_top_components_as_noise_vanishes(seed):
     rows, settings, state = problem(seed, mean="sample")
-    state = state._replace(latent=np.ones(4), noise=1e-10)
-    Y = rows.X - rows.origin
+    state, Y = state._replace(latent=np.ones(4), noise=1e-10), rows.X - rows.origin
     P = Y @ state.W
     kept = P * (np.argsort(np.argsort(-np.abs(P), axis=1), axis=1) < 2)
     U, _, Vt = np.linalg.svd(Y.T @ kept, full_matrices=False)
@@ -651,8 +649,7 @@ def test_sums_over_supports_are_those_of_a_loop_over_them(L, same):
 def test_a_step_around_missing_entries_is_that_of_the_reference(latent, mean, seed):
     rng, scales, sigma2 = np.random.default_rng(seed), np.linspace(1, 2, 4), 0.4
     Y = planted(150, 6, 4, 2, seed=seed, noise=0.6, scales=scales, offset=2.0).X
-    W = np.linalg.qr(rng.standard_normal((6, 4)))[0]
-    mu = 2.0 + 0.1 * rng.standard_normal(6)
+    W, mu = np.linalg.qr(rng.standard_normal((6, 4)))[0], 2.0 + 0.1 * rng.standard_normal(6)
     tau2 = rng.uniform(0.5, 3.0, 4) if latent == "component" else np.full(4, 1.5)
     missing = rng.random(Y.shape) < 0.25
     missing[:70] = [False, True, True, False, False, False]  # these are looked at together

@@ -182,8 +182,7 @@ class Factors(SimpleNamespace):
         sigma2, sigma2_W = (gamma_inverse(rng, given) for given in (prior.noise, prior.loading))
         W = np.sqrt(sigma2_W) * rng.normal(size=(D, K))
         W = W * Z.any(axis=0) if self.draw_Z == INFINITE else W
-        mu = np.sqrt(prior.mean_variance) * rng.normal(size=D)
-        X = rng.normal(size=(N, K)) * Z
+        mu, X = np.sqrt(prior.mean_variance) * rng.normal(size=D), rng.normal(size=(N, K)) * Z
         return gibbs_sparse_fa.State(W, X, Z, mu, sigma2, sigma2_W, alpha)
 
     def draw_data(self, rng, state):
@@ -450,8 +449,7 @@ def test_scores_are_drawn_from_the_joint_normal(seed):
         fit = state.mu + x @ state.W[:, S].T
         joint = stats.norm.logpdf(Y[n], fit, np.sqrt(state.sigma2)).sum(axis=1)
         joint += stats.norm.logpdf(x).sum(axis=1)
-        away = x - means[n, S]
-        precision = model.A[np.ix_(S, S)] + model.prior * np.eye(L)
+        away, precision = x - means[n, S], model.A[np.ix_(S, S)] + model.prior * np.eye(L)
         own = -0.5 * np.einsum("il,lm,im->i", away, precision, away)
         assert own[0] - own[1] == pytest.approx(joint[0] - joint[1], abs=1e-10)
 

@@ -84,8 +84,7 @@ def test_float32_is_worked_on_in_float32_and_summed_in_float64(seed):
     assert rows.origin.dtype == np.float32
     assert rows.squares.dtype == np.float64
     assert project(rows, np.eye(4)).dtype == np.float32
-    exact = X.astype(np.float64) - rows.origin
-    ones = np.ones((len(X), 1))
+    exact, ones = X.astype(np.float64) - rows.origin, np.ones((len(X), 1))
     close(outer_sum(rows, ones)[:, 0], exact.sum(axis=0), atol=1e-2)
     close(rows.squares, np.sum(exact**2, axis=1), rtol=1e-6)
 
@@ -336,8 +335,7 @@ def test_a_model_behind_sparse_residuals_is_that_behind_dense_ones(counts):
     ids=["standardised", "divided", "reduced"],
 )
 def test_preprocessing_of_sparse_rows_is_that_of_dense_ones(counts, options):
-    S = scipy.sparse.csr_array(counts)
-    mean = "learned" if "divide" in options else "zero"
+    S, mean = scipy.sparse.csr_array(counts), "learned" if "divide" in options else "zero"
     model = Preprocessed(AdaptivePPCA(4, 2, random_state=0, mean=mean), Preprocessing(**options))
     a, b = clone(model).fit(counts), clone(model).fit(S)
     assert isinstance(b.prepared(S), np.ndarray if "pca" in options else ShiftedSparse)

@@ -16,7 +16,7 @@ from appca.data.preprocessing import suggest
 from appca.data.sources import draw_synthetic, load
 from appca.data.store import DatasetStore
 from appca.jobs.tasks import QualityConfig
-from appca.runs.fit import fit_run, models_of
+from appca.runs.fit import fit_run, halves_of, models_of
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.run import FitResult, RunConfig
@@ -182,6 +182,19 @@ def test_the_better_of_two_variants_is_offered(start, table, jobs, monkeypatch, 
         given = now.config.parameters["row_scale"], now.config.parameters["latent_variance"]
         assert given == (("learned", "shared") if gain else ("none", "component"))
         assert (numbers.of_run(now).names, "variant" in keys(app)) == (before.names, False)
+
+
+@pytest.mark.parametrize(("scaled", "plain", "told"), [(4, 4, 1), (1, 4, 0), (4, 1, 1)])
+def test_the_steadier_of_two_fits_is_advised(start, table, monkeypatch, scaled, plain, told):
+    monkeypatch.setattr(diagnostics.choose, "prefers_scales", lambda *_: True)
+    run = run_of(table, n_components=4, n_active=2)
+    with_scales = run_of(table, n_components=4, n_active=2, row_scale="learned")
+    for each, n in ((run, plain), (with_scales, scaled)):
+        line = [*[None] * 6, *[0.95] * n, *[0.3] * (4 - n)]
+        measured(halves_of(each.config), [[i, *line] for i in range(1, 5)])
+    said = [html(healthy(start(TRUST, data=table, run=each.id))) for each in (run, with_scales)]
+    assert "Rows differ in scale" in said[0] if told else "Rows differ in scale" not in said[0]
+    assert ("Steadier without row scales" in said[1]) == (scaled < plain)
 
 
 def test_a_learned_number_is_said_and_taken_back_to_the_same_comparison(start):

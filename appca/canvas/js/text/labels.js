@@ -175,7 +175,7 @@ function clusters(stage, spot, room) {
     const [x, y] = middle;
     const line = { text: names[code], style: font(13, 650), colour: cssOf(palette, code) };
     const w = widthOf(context, line.text, line.style);
-    const places = Array.from({ length: 12 * 16 }, (_, at) => {
+    const places = Array.from({ length: 6 * 16 }, (_, at) => {
       const far = 10 + 9 * (at >> 4);
       const angle = ((at % 16) / 8 - 0.5) * Math.PI;
       return box(x + Math.cos(angle) * far - w / 2, y + Math.sin(angle) * far - 8, w, 15);
