@@ -158,13 +158,13 @@ def test_sliders_of_k_and_l_move_between_the_fits_of_a_file(opened, tmp_path):
 SHOWS = """([k, n]) => window.appca && appca.stage.meta.components.length === k
   && appca.stage.meta.rows === n && appca.stage.root.dataset.settled"""
 PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True}
-POINT = """() => { const { images, placed, root, width, height } = appca.stage; // of an image
-  const { left, top } = root.getBoundingClientRect();
+POINT = """() => { // the place, from the centre, of the image nearest to it
+  const { images, placed, width, height } = appca.stage;
   return images.flatMap(({ wanted }) => wanted).map(({ key, raw: [u, v] }) => {
     const { plot, range: [x0, x1, y0, y1] } = placed.find((spot) => spot.key === key);
-    return [plot.x + plot.w * (u - x0) / (x1 - x0), plot.y + plot.h * (y1 - v) / (y1 - y0)];
-  }).filter(([x, y]) => Math.abs(x - width / 2) < 150 && Math.abs(y - height / 2) < 150)
-    .map(([x, y]) => [left + x, top + y])[0]; }"""
+    return [plot.x + plot.w * (u - x0) / (x1 - x0) - width / 2,
+      plot.y + plot.h * (y1 - v) / (y1 - y0) - height / 2];
+  }).sort((a, b) => Math.hypot(...a) - Math.hypot(...b))[0]; }"""
 FIREFOX = {"channel": "moz-firefox", "executable_path": "/usr/bin/firefox-esr", "headless": False}
 
 
@@ -188,10 +188,11 @@ def touch(page) -> None:
     drag(*(((-20 - 5 * i, 0), (20 + 5 * i, 0)) for i in range(8)))
     page.wait_for_function("k => appca.stage.views[0].cam.k > 1.5 * k", arg=before)
     page.wait_for_function("() => appca.stage.root.dataset.settled")
-    page.touchscreen.tap(*page.wait_for_function(POINT).json_value())
+    u, v = page.wait_for_function(POINT).json_value()
+    page.touchscreen.tap(x + u, y + v)
     page.wait_for_function("appca.stage.rows.selected === 1")
     page.get_by_role("button", name="Lasso (L)").tap()
-    drag(*(((u, v),) for u, v in ((-150, -150), (150, -150), (150, 150), (-150, 150))))
+    drag(*(((u, v),) for u, v in ((-185, -200), (185, -200), (185, 200), (-185, 200))))
     page.wait_for_function("appca.stage.rows.selected > 2")
 
 
