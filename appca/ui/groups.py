@@ -229,7 +229,7 @@ def _card(dataset: Dataset, shown: Shown, groups: FoundGroups, place: int, is_ch
             chips += tag("span", dot + words(text))
         more = len(order) - CHIPS
         head += tag("span", chips + tag("span", f"and {more} more") * (more > 0), "ca-chips")
-    if dataset.image_shape is None:
+    if dataset.image_shape is None and not dataset.is_ordered:
         seen = _table(dataset, shown, group)
     else:
         rows, colours = group.rows[:IMAGES], None
