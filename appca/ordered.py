@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
+from math import isnan
 
 import numpy as np
 
@@ -37,22 +39,24 @@ def lines_of_rows(X: np.ndarray, scale: tuple[float, float], shape: tuple[int, i
 
 
 def curves(rows: np.ndarray, colours: Sequence[str]) -> bytes:
-    """Return rows (n, D) as curves in a stretchable SVG.
+    """Return rows (n, D) as curves in a stretchable SVG, with breaks where values are NaN.
 
     A grey line marks zero, which the scale of a single curve always includes.
     """
     D, height = rows.shape[1], 1000
     step = -(-D // MOST_PLACES)  # features per position, drawn as a line from min to max
     starts, twice = np.arange(0, D, step), 1 + (step > 1)
-    ends = [end.reduceat(rows, starts, axis=1) for end in (np.minimum, np.maximum)][:twice]
+    ends = [end.reduceat(rows, starts, axis=1) for end in (np.fmin, np.fmax)][:twice]
     values = np.stack(ends, axis=2).reshape(len(rows), -1)
     among = np.append(rows, 0.0) if len(rows) == 1 else rows
-    low, high = float(among.min()), float(among.max())
+    low, high = float(np.nanmin(among)), float(np.nanmax(among))
     x = (starts * 2 * MOST_PLACES / max(D - 1, 1)).repeat(twice).round().astype(int).tolist()
     y = height * (0.95 - 0.9 * (np.vstack([0 * values[:1], values]) - low) / ((high - low) or 1.0))
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * MOST_PLACES} {height}" '
     svg += 'preserveAspectRatio="none" fill="none" stroke-width="1.5">'
-    for colour, line in zip((GREY, *colours), y.round().astype(int).tolist(), strict=True):
-        points = " ".join(f"{a},{b}" for a, b in zip(x, line, strict=True))
-        svg += f'<polyline points="{points}" stroke="{colour}" vector-effect="non-scaling-stroke"/>'
+    for colour, line in zip((GREY, *colours), y.round().tolist(), strict=True):
+        for is_gap, part in groupby(zip(x, line, strict=True), lambda place: isnan(place[1])):
+            points = " ".join(f"{a},{b:.0f}" for a, b in part)
+            look = f'stroke="{colour}" vector-effect="non-scaling-stroke"'
+            svg += f'<polyline points="{points}" {look}/>' * (not is_gap)
     return f"{svg}</svg>".encode()

@@ -25,10 +25,7 @@ Measure = Callable[[Step, Report], Record]
 
 
 class Campaign(Recorded):
-    """Base of the settings of a campaign, which determine all results.
-
-    Subclasses define the `steps`, in the order of measuring, and how to measure one.
-    """
+    """Base of settings that determine all results; subclasses define `steps`, and measure them."""
 
     folder: ClassVar[str]  # relative to the home
     dataset: str

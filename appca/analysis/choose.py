@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from appca.analysis.campaign import CLEAR, MOST_ROWS, FitCampaign, Measure, Step, apart, sample_of
+from appca.analysis.components import ROUGHLY
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.models.settings import LEARNED, estimator_class
@@ -162,10 +163,7 @@ def _fitted(config: FitCampaign, train: Floats, k: int, active: Any, ppca: bool 
 
 
 def folds(dataset: Dataset, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Split the rows in use into shuffled folds of ascending training and held-out rows.
-
-    Rows of a unit stay together. Raises InputError if there are too few rows.
-    """
+    """Split rows in use into shuffled, ascending folds; units stay together, InputError if few."""
     rows = sample_of(dataset.n_rows, max_rows, 0)
     refuse_if(
         len(rows) < max(n_folds, 4),
@@ -245,7 +243,8 @@ def plainer(grid: GridTable, cell: Cell, refused: Collection[Cell] = ()) -> tupl
 
     A cell should pass if its components are the same in all folds (in `refused` cells they are
     not), one more per row adds little, its gain over PCA is clear, and it has at least half of the
-    gain of `cell`. Of those with 90% of the best's gain, the smallest L is taken, then the best K.
+    gain of `cell`. Of those with 90% of the best's gain, the smallest L is taken, then the best K;
+    if there is none, the steadiest with few panels, a clear gain and half of the whole one.
     """
     panels = np.array([[math.comb(k, L) for L in grid.actives] for k in grid.components])
     nats, least = grid.log_likelihood.mean(axis=-1), grid.cosines.copy()
@@ -259,8 +258,15 @@ def plainer(grid: GridTable, cell: Cell, refused: Collection[Cell] = ()) -> tupl
     plain = (least >= STEADY) & (panels <= FEW_PANELS) & (2 * whole >= whole[at])
     plain &= means[..., 0] > CLEAR * means[..., 1]  # as for halves, the error of one fold
     plain[:, :-1] &= ~(np.diff(nats) > MUCH * whole[:, 1:])
-    if not flaws or not plain.any():
-        return cell, f"{said}; no choice here is free of such flaws." * bool(flaws)
+    if not flaws:
+        return cell, ""
+    if not plain.any():  # the steadiest of those with few panels and a clear gain
+        clear = (panels <= FEW_PANELS) & (means[..., 0] > CLEAR * means[..., 1])
+        clear &= (2 * whole >= whole[at]) & (least >= ROUGHLY)
+        order = np.lexsort((nats.ravel(), least.ravel().round(1), clear.ravel()))
+        at_k, at_l = np.unravel_index(order[-1], nats.shape)
+        steadiest = grid.components[at_k], grid.actives[at_l]
+        return steadiest if clear.any() else cell, f"{said}; no choice here is free of such flaws."
     plain &= whole >= (1 - LITTLE) * whole[plain].max()
     at_l = int(plain.any(axis=0).argmax())  # the smallest L that is as good
     at_k = int(np.where(plain[:, at_l], nats[:, at_l], -np.inf).argmax())

@@ -118,10 +118,7 @@ MOST_OF_A_ROW = 0.1  # share of the squared projections above which one row domi
 
 
 def farthest(fitted: FittedRun) -> tuple[int, float, bool]:
-    """Return the row with the largest share of the squared projections, and if it dominates.
-
-    It does not if this share is below its 99% limit in Gaussian projections.
-    """
+    """Return the row with most of the squared projections, and if that is more than by chance."""
     from scipy.special import betaincinv
 
     norms = np.linalg.norm(fitted.components, axis=1)

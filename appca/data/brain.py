@@ -317,10 +317,7 @@ def has_places(dataset: Dataset) -> bool:
 
 
 def voxels_of(dataset: Dataset) -> np.ndarray:
-    """Return the indices (V, 3) of a recording's rows in its grid.
-
-    Raises InputError if a row is not a voxel of the grid.
-    """
+    """Return the places (V, 3) of a recording's rows in its grid; InputError if one is outside."""
     with suppress(ValueError):  # ids without voxel indices
         places = np.array([name.split("-")[1:] for name in dataset.ids.tolist()], dtype=int)
         if ((places >= 0) & (places < np.array(dataset.provenance["grid"]))).all():

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -21,7 +21,7 @@ from appca.words import InputError, counted, is_text, percent, refuse_if, shorte
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with this word
 MOST_LEFT_OUT, MOST_UNEVEN, FEW = 1_000, 3, 12  # ids listed; largest step / median step of an axis
-LEAST_UNITS = 10
+LEAST_UNITS, ROWS_GONE = 10, "Rows left out"
 
 
 def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
@@ -239,9 +239,15 @@ class Dataset:
     @cached_property
     def repeated_rows(self) -> dict[int, int]:
         """The earliest row with the same features (and labels, unless images), if there is one."""
-        of_tables = self.labels.values() if self.image_shape is None else ()
-        labels = (column.astype(str).tolist() for column in of_tables)
-        rows = zip(self.X, *labels, strict=True)
+        return self._earlier(self.labels.values() if self.image_shape is None else ())
+
+    @cached_property
+    def equal_rows(self) -> dict[int, int]:
+        """The earliest row with the same features, of each row that has one."""
+        return self._earlier(())
+
+    def _earlier(self, labels: Iterable[np.ndarray]) -> dict[int, int]:
+        rows = zip(self.X, *(column.astype(str).tolist() for column in labels), strict=True)
         hashed = np.array([hash((row.tobytes(), *texts)) for row, *texts in rows])
         _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
         return {row: of for row, of in enumerate(first[inverse].tolist()) if of < row}
@@ -416,6 +422,8 @@ class Dataset:
             lines["Related rows"] = f"those of one {unit}"
             if max(self.units) + 1 < self.n_rows:
                 lines["Related rows"] += "; folds and halves keep them together"
+        notes = (made.get("report") or {}).get("notes") or {}
+        lines |= {ROWS_GONE: notes[ROWS_GONE]} if ROWS_GONE in notes else {}
         source = str(made.get("citation") or made.get("source") or "")
         if made.get("source") == "file":
             files = list(made.get("files", []))

@@ -400,10 +400,7 @@ def draw_synthetic(
     n_active: int = 5,
     noise_sd: float = 0.1,
 ) -> Synthetic:
-    """Draw Y = (X * Z) W' + noise by a design, with W and X standard normal (paper, section 5.1).
-
-    Returns Y (N, D), W (D, K), X and Z (N, K), and the noise standard deviation.
-    """
+    """Draw Y (N, D) = (X * Z) W' + noise by a design, W, X normal (5.1); return W, X, Z, sd too."""
     Z = draw_indicators(rng, design, n_rows, n_components, n_active)
     W = rng.standard_normal((n_features, n_components))
     X, noise = rng.standard_normal(Z.shape), noise_sd * rng.standard_normal((n_rows, n_features))

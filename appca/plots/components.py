@@ -71,7 +71,7 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
 
 COURSE = (64, 96)  # height and width in pixels of an ordered component
 SPARK = (24, 32)  # height and width in pixels of a row's sparkline
-SCALED_BY = 500  # maximum number of rows that set the scale
+SCALED_BY, UNLIKE = 500, 5.0  # maximum number of rows that set the scale; its times a row's
 NEGATIVE, ZERO, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
 DARK = (106, 169, 233), (22, 29, 39), (242, 133, 123)  # a zero is as dark as a panel's background
 
@@ -122,8 +122,11 @@ def row_lines(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
     """Return rows of ordered features as sparklines, uint8 (n, h, w), bright on black."""
     some = dataset.X[:: max(1, dataset.n_rows // SCALED_BY)]
     low, high = (float(end) for end in np.percentile(some, [0.5, 99.5]))
-    margin = 0.08 * (high - low)
-    values, scale = np.asarray(dataset.X[rows], np.float64), (low - margin, high + margin)
+    margin, values = 0.08 * (high - low), np.asarray(dataset.X[rows], np.float64)
+    scale = low - margin, high + margin
+    if high - low > UNLIKE * np.median(np.ptp(some, axis=1)):  # each row has a scale of its own
+        lowest, highest = (end(values, axis=1)[:, None] for end in (np.min, np.max))
+        values, scale = (values - lowest) / np.maximum(highest - lowest, 1e-300), (-0.08, 1.08)
     return np.round(255 * lines_of_rows(values, scale, SPARK)).astype(np.uint8)
 
 
@@ -142,10 +145,7 @@ def picture_of(component: np.ndarray, dataset: Dataset, *, dark: bool = False) -
 def ranked_loadings(
     component: np.ndarray, names: tuple[str, ...] | None, n: int = 4
 ) -> list[Loading]:
-    """Return the `n` features with the largest weights in a component (D,), largest first.
-
-    Features without names are called "feature 1" and so on.
-    """
+    """Return the `n` features of the largest weights (D,), if unnamed called "feature 1", ..."""
     weights = np.asarray(component, np.float64)
     shares = np.abs(weights) / max(np.abs(weights).max(initial=0), np.finfo(float).tiny)
     order = np.argsort(-shares, kind="stable")[:n].tolist()
@@ -283,10 +283,7 @@ def circles(
 def popularity_bars(
     shares: np.ndarray, components: Sequence[str], even: float | None = None
 ) -> "go.Figure":
-    """Draw the share (K,) of the rows that use each component, most popular first.
-
-    The dashed line `even` is the share if all components were equally popular.
-    """
+    """Draw the share (K,) of rows of each component, most popular first, and the mean, dashed."""
     order = np.argsort(-shares, kind="stable")
     texts = [[plain(shortened(components[k])), percent(shares[k], 1)] for k in order]
     hover = "%{customdata[0]}: used by %{customdata[1]} of the rows<extra></extra>"

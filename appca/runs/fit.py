@@ -116,10 +116,7 @@ def _refuse(dataset: Dataset, config: RunConfig) -> None:
 
 
 def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
-    """Whether missing cells need kernels that this process has not compiled yet.
-
-    PPCA has a single support and needs no kernels; with too many supports, NumPy code is used.
-    """
+    """Whether missing cells need kernels not compiled yet; one support or too many need none."""
     if dataset.missing is None or _GAP_KERNELS in sys.modules:
         return False
     return 1 < supports(config.k, config.n_active) <= MODELS[config.model].can.incomplete_supports

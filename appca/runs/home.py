@@ -36,10 +36,7 @@ def private(folder: Path) -> Path:
 
 
 def is_served(*, hold: bool = False) -> str | None:
-    """Return the reason to refuse a second server for the home, or None.
-
-    `hold` locks the home until this process ends, but commands may still use it.
-    """
+    """Return why to refuse a second server, if so; `hold` locks it until this process ends."""
     place = home() / "jobs"
     with suppress(OSError), ExitStack() as stack:
         place.mkdir(exist_ok=True)
@@ -84,10 +81,7 @@ def threads() -> int:
 
 
 def hold_threads() -> None:
-    """Limit BLAS to `threads()`, so that pages and workers get the same bits.
-
-    The limit is permanent: the end of a fit must not change the threads of others in this process.
-    """
+    """Limit BLAS to `threads()` for good, so that pages, workers and all fits get the same bits."""
     import appca.models.estimator  # noqa: F401 (loads every BLAS)
     from appca.models.threads import hold_blas
 

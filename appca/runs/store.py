@@ -111,10 +111,7 @@ class RunStore:
         return present or _read(target)
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
-        """Make an undamaged run the newest, optionally with a new name; None if it does not exist.
-
-        If writing fails, the run keeps its time and name.
-        """
+        """Make an undamaged run the newest, with a name if given, if it can be written; or None."""
         run = self.get(run_id)
         if run is None or not _is_sound(run.path):
             return None
@@ -165,10 +162,7 @@ class RunStore:
         return None
 
     def rename(self, run_id: str, name: str) -> Run:
-        """Name a run; an empty text restores the name made from the settings.
-
-        Raises InputError if there is no such run, or writing fails.
-        """
+        """Name a run, or by its settings if empty; InputError if it is gone or writing fails."""
         run = self.get(run_id)
         if run is None:
             msg = f"There is no fit “{str(run_id)[:ID_DIGITS]}” to rename; choose a listed one."

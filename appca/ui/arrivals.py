@@ -592,6 +592,8 @@ def assumed() -> None:
         why = f", {next(iter(doubtful.values()))}" * (len(doubtful) == 1)
         label = f"Leave out {kit.markdown(listed(list(doubtful)) + why)}"
         offers.append((label, "redundant", options | {"roles": roles}))
+    if options.get("colour", "grey") == "grey" and "Colours" in report.get("notes", {}):
+        offers.append(("Keep colours", "colours", changed(options, "colour", "keep")))
     if doubt := report.get("doubt"):
         option, other = doubt["option"], doubt["other"]
         offers.append((DOUBTS[option, other], "otherwise", changed(options, option, other)))

@@ -133,10 +133,7 @@ class Delivery:
         self._lock = threading.Lock()
 
     def ask(self, what: str, questions: RowQuestions, canvas: tuple[str, str] | None = None) -> str:
-        """Answer questions about a scene while the `canvas` (session and key) shows it.
-
-        Returns a name. Of scenes that are not shown, the newest `MOST_QUESTIONS` are kept.
-        """
+        """Answer questions about a scene, at least while the `canvas` shows it; return a name."""
         name = self.parcels.name(f"rows {what}".encode())
         with self._lock:
             self._questions[name] = questions

@@ -175,7 +175,9 @@ def _draw(
     title, doubt = f"Try K = {k} and L = {active}", "no choice here is free" in text
     text += " L = K is PCA." * (k == active)
     title = "Use row scales, then compare again" if scaled else title
-    title = f"No choice is free of flaws; K = {k} and L = {active} predict best" if doubt else title
+    title = (
+        f"No choice is free of flaws: try K = {k} and L = {active} with care" if doubt else title
+    )
     text = f"{SCALED} K = {k} and L = {active}. {text}" if scaled else text
     if k > active and more <= CLEAR * error:
         how = "may do as well" + " or better" * (more < 0)

@@ -138,7 +138,7 @@ def _comparison_table(comparison: GroupComparison) -> None:
 
     names = ["what", "kind", "these", "others", "effect", "p, corrected"]
     lines = [
-        [d.name, KINDS[d.kind], *differences.sides(d), d.effect, f"{d.corrected:.2g}"]
+        [d.name, KINDS[d.kind], *differences.sides(d), d.effect, f"{max(d.corrected, 1e-300):.2g}"]
         for d in comparison.differences
     ]
     effect = st.column_config.NumberColumn(
@@ -310,6 +310,9 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         among = analysis.strays(codes, _nearest(dataset, shown)).items()
         near = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
         told[f"Among rows of another {label}"] = near
+        same = {row: of for row, of in dataset.equal_rows.items() if codes[row] != codes[of]}
+        equal = {row: f"{ids[row]} (like {ids[of]})" for row, of in same.items()}
+        told[f"Equal to a row of another {label}"] = {} if dataset.has_few_values else equal
     return {what: of for what, of in told.items() if of}
 
 

@@ -233,10 +233,7 @@ def button(
     css: str = "ca-act",
     pressed: bool | None = None,
 ) -> str:
-    """Return a button as HTML, described by `label` or else by its body, which must be HTML.
-
-    `act` is a key of `acting`'s acts, which gets `value` as text; toggles are `pressed` or not.
-    """
+    """Return a button with a `body` of HTML; `act` is a key of `acting`'s acts."""
     more = {"title": label} if label else {}
     if pressed is not None:
         more["aria-pressed"] = str(pressed).lower()

@@ -232,7 +232,7 @@ def curve(dataset: Dataset, lines: dict[str, np.ndarray], *, named: bool = False
     places = [(i * most + parts // 2) // parts for i in range(parts + 1)]
     colours, said = [*map(class_colour, range(len(lines)))], ""
     for (name, line), colour in zip(lines.items(), colours, strict=True):
-        ends = f" {number(line.min())} to {number(line.max())}"
+        ends = f" {number(np.nanmin(line))} to {number(np.nanmax(line))}"
         said += tag("span", tag("b", words(name), style=f"color:{colour}") + words(ends))
     legend = tag("div", said, "ca-quiet ca-chips-row") * named
     ticks = "".join(tag("span", words(shortened(names[j], 16))) for j in places)
@@ -250,7 +250,8 @@ def opposed(dataset: Dataset, two: dict[str, np.ndarray]) -> str:
 def _built(dataset: Dataset, pieces: described.RowParts, row: int) -> str:
     shape = dataset.image_shape
     if dataset.is_ordered:
-        return opposed(dataset, {"measured": pieces.original, "rebuilt": pieces.reconstruction})
+        row_of = dataset.with_gaps(slice(row, row + 1))[0].astype(float)
+        return opposed(dataset, {"measured": row_of, "rebuilt": pieces.reconstruction})
     if shape is None:
         spread = kept(f"spread-{dataset.digest}", lambda: dataset.X.std(axis=0, dtype=np.float64))
         gap = np.zeros(len(spread), bool) if dataset.missing is None else dataset.missing[row]

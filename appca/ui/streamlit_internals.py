@@ -18,10 +18,7 @@ SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 
 
 def prepare() -> None:
-    """Make the first run of a process like later ones.
-
-    Before, deep links give “Page not found”, and a search for a console opens all modules' files.
-    """
+    """Make a process's first run like later ones: deep links work, no console is searched for."""
     PagesManager.uses_pages_directory = False
     delta_generator._use_warning_has_been_displayed = True
 

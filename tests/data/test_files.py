@@ -224,7 +224,7 @@ GAPS = {
     "their rows": Case(
         *("a,b,c\n1,2,x\n,4,y\n3,6,x\n5,8,y", [[1, 2], [3, 6]], ..., ["row-1", "row-3"]),
         labels={"c": ["x", "x", "y"]},
-        facts={"Missing": "1 cell, rows left out: a (1)"},
+        facts={"Missing": "1 cell, rows left out: a (1)", "Rows left out": "row-2"},
         options={"missing": "drop"},
     ),
 }

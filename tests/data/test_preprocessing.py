@@ -19,7 +19,7 @@ from appca.data.pixels import PixelShape, likely_shapes, pixel_order
 from appca.data.preprocessing import Fitted, Preprocessing, suggest
 from appca.data.readers import read
 from appca.data.sources import load
-from appca.ordered import lines_of_rows
+from appca.ordered import curves, lines_of_rows
 from appca.plots.components import SPARK, picture_shape, row_lines
 from appca.preparation import BY_ROW, PREPARATIONS, gaps_of_label, proposed, redundant, told
 from appca.words import InputError
@@ -380,6 +380,11 @@ def test_rows_become_sparklines_of_one_scale_where_an_order_is_found_or_stated()
     sheets = sheets_of(data, np.arange(60))
     assert sheets.header["tile"] == [*SPARK, 1]
     np.testing.assert_array_equal(sheets.images(rows), row_lines(data, rows))
+    sizes = 10.0 ** np.arange(data.n_rows)[:, None] % 1e7 + 1  # rows of many sizes: a scale each
+    unlike = replace(data, X=sizes * (data.X - data.X.min() + 1))
+    assert (row_lines(unlike, rows).reshape(len(rows), -1).std(axis=1) > 20).all()
+    svg = curves(np.array([[1, np.nan, 2.0, 3], [4, 5, 6, 7]]), ["red", "blue"]).decode()
+    assert (svg.count('"red"'), svg.count('"blue"'), "nan" in svg) == (2, 1, False)
     for stated in (True, False):
         data = replace(curve_data(), provenance={"ordered": stated})
         assert data.is_ordered is stated

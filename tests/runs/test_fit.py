@@ -108,8 +108,7 @@ def test_a_fit_stopped_by_hand_is_repeated_by_its_config(digits, passes, monkeyp
     from threadpoolctl import threadpool_info
 
     monkeypatch.setattr(home, "threads", lambda: 1)
-    config = config_of(digits, n_components=6, n_active=3, tol=1e-9, max_iter=60)
-    seen = []
+    config, seen = config_of(digits, n_components=6, n_active=3, tol=1e-9, max_iter=60), []
 
     def stop(progress):
         if not seen:  # a look at all libraries takes longer than a pass
@@ -132,8 +131,7 @@ def test_chains_stopped_while_they_begin_are_repeated_by_their_config(digits, mo
     few = digits.take(np.arange(120))
     starts = {"max_iter": 3} if model == "aFA" else {"init": "random"}
     parameters = SHORT | {"n_components": 4, "n_active": 2, "inference": "gibbs"} | starts
-    config = config_of(few, model, **parameters, chain_starts="init")
-    seen = []
+    config, seen = config_of(few, model, **parameters, chain_starts="init"), []
 
     def stop(progress):
         seen.append(progress.stage)
@@ -189,8 +187,7 @@ def test_the_estimate_grows_with_the_work(digits, model, more):
     assert seconds("aPPCA", 1797, 64) < 1.0 < seconds("aPPCA", 70_000, 784), "digits live"
 
 
-ROOT = Path(__file__).resolve().parents[2]
-OPTIONS = {"centre": True, "scale": "feature"}
+ROOT, OPTIONS = Path(__file__).resolve().parents[2], {"centre": True, "scale": "feature"}
 
 
 def with_gaps():

@@ -120,8 +120,7 @@ def test_runs_are_listed_newest_first_under_names_made_of_their_settings(store):
 
 def test_a_name_given_while_old_runs_go_is_not_lost(store, monkeypatch):
     monkeypatch.setattr(store_module, "LIVE_RUNS_KEPT", 1)
-    old = store.save(CONFIG, result_of(), origin="live")
-    found = store.list()
+    old, found = store.save(CONFIG, result_of(), origin="live"), store.list()
     with monkeypatch.context() as slow:
         slow.setattr(RunStore, "list", lambda _: [*found, *found])
         store.rename(old.id, "mine")
@@ -210,8 +209,7 @@ def test_recorded_settings_are_the_estimators_own_with_its_defaults(model):
     signature = inspect.signature(estimator_class(model)).parameters
     own = {name: parameter.default for name, parameter in signature.items()}
     # what is told of a fit, what is made of its scores, and what goes on from another fit
-    left_out = {"callback", "verbose", "whiten", "warm_start"}
-    recorded = defaults(model, "gibbs")
+    left_out, recorded = {"callback", "verbose", "whiten", "warm_start"}, defaults(model, "gibbs")
     assert set(recorded) == set(own) - left_out
     differing = {name for name, value in recorded.items() if own[name] != value}
     assert differing <= {"random_state", "n_components"}
@@ -327,8 +325,7 @@ def test_old_runs_open_and_are_found_for_the_same_settings(planes, later, tmp_pa
 def test_a_default_that_changes_again_takes_no_run_for_another(planes, later, tmp_path):
     old = stored_in(tmp_path, planes)
     later(default=0.5)
-    store = RunStore(tmp_path)
-    today = RunConfig(planes.digest, {}, "aPPCA", SETTINGS)
+    store, today = RunStore(tmp_path), RunConfig(planes.digest, {}, "aPPCA", SETTINGS)
     assert today.parameters["sharpness"] == 0.5
     assert store.get(today.id) is None
     assert store.get(old.id).config.parameters["sharpness"] == 0.0

@@ -230,8 +230,7 @@ def test_the_truth_is_on_record_with_the_data(tmp_path):
 @pytest.fixture(scope="module")
 def planted():
     """Two planes among three directions: correlated and shifted differently in each."""
-    rng = np.random.default_rng(4)
-    n = 4000
+    rng, n = np.random.default_rng(4), 4000
     Z = np.zeros((n, 3), dtype=bool)
     Z[: n // 2, :2] = Z[n // 2 :, 1:] = True
     H = np.zeros((n, 3))
@@ -262,8 +261,7 @@ def test_a_test_row_is_whitened_by_the_training_rows_of_its_subspace_alone(plant
 
 
 def test_one_classifier_for_each_subspace_tells_what_depends_on_the_subspace():
-    rng = np.random.default_rng(2)
-    Z = np.zeros((800, 3), dtype=bool)
+    rng, Z = np.random.default_rng(2), np.zeros((800, 3), dtype=bool)
     Z[::2, :2] = Z[1::2, 1:] = True
     H = np.where(Z, rng.standard_normal((800, 3)), 0.0)
     y = np.where(Z[:, 0], H[:, 1] > 0, H[:, 1] < 0).astype(int)  # the sign turns round
@@ -372,8 +370,7 @@ def test_every_em_is_compared_with_every_gibbs_of_its_model(courses):
     assert len(speed.STUDY.figures(courses)["courses"].data) == 2 * len(WAYS)
 
 
-PIECES = "tests.jobs.echo"
-SPECS = [{"x": x} for x in range(5)]
+PIECES, SPECS = "tests.jobs.echo", [{"x": x} for x in range(5)]
 
 
 def test_results_come_in_order_progress_grows_and_a_dead_process_is_one_sentence():

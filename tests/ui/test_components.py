@@ -165,8 +165,7 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     assert "groups of similar rows.** The most mixed come first." in told(app)
     assert html(app).count('data-act="group"') == 6
     app = healthy(go(app, "groups/unusual"))
-    table = app.dataframe[0].value
-    first = told(app).partition("Among rows of another digit (")[2]
+    table, first = app.dataframe[0].value, told(app).partition("Among rows of another digit (")[2]
     n, far = int(first.partition(")")[0]), table[["T² / limit", "Q / limit"]].max(axis=1)
     assert f"“{table['id'][0]} (near " in first, "rows among others come first"
     assert far[n:].is_monotonic_decreasing, "then the farthest"
@@ -176,6 +175,9 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     wine = load("wine")
     X = np.vstack([wine.X, wine.X[:2]])
     X[5:11] *= 1 + np.arange(1, 14) % 3  # another kind of wine
+    both = {"kind": np.array(["a", "b"])[(np.arange(180) > 178).astype(int)]}
+    twice = start("groups/unusual", data=Dataset("two", X, np.arange(180).astype(str), both))
+    assert "Equal to a row of another kind (1): “179 (like 1)”" in told(healthy(twice))
     app = start("groups/unusual", data=Dataset("six", X, np.arange(180).astype(str)))
     assert "6 of 180 rows stand out" in told(healthy(app))
     assert set(app.dataframe[0].value["id"][:6]) == set(map(str, range(5, 11)))

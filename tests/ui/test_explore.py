@@ -683,8 +683,7 @@ def zeros(start):
 
 
 def test_rules_on_a_class_or_the_fit_select_add_narrow_and_remove(start):
-    app = start(GROUPS)
-    digits = load("digits").labels["digit"]
+    app, digits = start(GROUPS), load("digits").labels["digit"]
     classes = "rule-classes-label:digit"
     app.multiselect(key=classes).set_value(["0", "3"]).run()
     assert selected(click(app, "rule-replace")) == np.isin(digits, ["0", "3"]).sum()

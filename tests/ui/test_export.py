@@ -207,8 +207,7 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing():
     selected = np.arange(90) < 9
     SelectionStore(home()).save(dataset.digest, "the first nine", selected)
     fitted = run.fitted.arranged(range(3), [1] * 3, ("Fullness", "", ""))
-    shown = Shown(run.config, fitted, run.info, None)
-    findings = ["The b differ."]
+    shown, findings = Shown(run.config, fitted, run.info, None), ["The b differ."]
     material = Material(dataset, shown, f"label:{EVIL}", selected, rng.random((90, 2)), findings)
     assert "Associations with columns are not computed" in report(material, "")
     order, rows = {"row order": np.arange(90)}, (fitted.scores, fitted.active)
@@ -326,8 +325,7 @@ def test_results_stand_there_at_once_and_are_computed_anew(start, jobs, monkeypa
     assert study.paper in told(click(app, "paper_why_popularity"))
     assert "python -m appca paper popularity" in app.code[0].value
     app.button(key="again_popularity").click().run()
-    job = list(jobs.jobs)[-1]
-    again = healthy(start(PAGE, **address(app)))
+    job, again = list(jobs.jobs)[-1], healthy(start(PAGE, **address(app)))
     assert "paper_cancel_popularity" in keys(again)
     options = without["popularity"].options
     assert jobs.keys[job] == study.id(options)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from appca.data.dataset import Dataset, NumberedNames, are_bytes
+from appca.data.dataset import ROWS_GONE, Dataset, NumberedNames, are_bytes
 from appca.data.files import ReadLimits, check_matrix, few, note
 from appca.frames import UNIT, unique
 from appca.ordered import numbered
@@ -298,7 +298,7 @@ def data_set(
     messages; `beside` has the names in the file.
     """
     name, limits, report = upload.name, upload.limits, upload.report
-    rows, gaps = np.arange(len(X)), None
+    rows, gaps, n_read = np.arange(len(X)), None, len(X)
     most = _MOST_NUMBERED if isinstance(features, NumberedNames) else None
     report.update(missing={}, n_missing=0, filled=0, dropped=0)
     msg = f"missing must be one of {', '.join(MISSING_CHOICES)}; got {missing!r}."
@@ -325,10 +325,13 @@ def data_set(
     report["constant"] = [features[j] for j in np.flatnonzero(constant).tolist()[:most]]
     msg = f"All {counted(len(X), 'row')} are the same; choose data that vary."
     refuse_if(constant.all() and limits.least_rows > 1, msg, report)
+    named = row_ids if beside.ids is None else beside.ids.__getitem__
+    if len(gone := np.setdiff1d(np.arange(n_read), rows)):
+        note(report, ROWS_GONE, few([shortened(of) for of in named(gone)]))
     dataset = Dataset(
         name=Path(name).name.split(".")[0] or name,
         X=X,
-        ids=row_ids(rows) if beside.ids is None else beside.ids[rows],
+        ids=named(rows),
         labels={key: column[rows] for key, column in beside.labels.items()},
         image_shape=image_shape,
         feature_names=None if beside.features is None else tuple(beside.features),
@@ -699,10 +702,7 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
 def likely_labels(
     columns: list[Column], roles: dict[str, str], frame: "pd.DataFrame"
 ) -> dict[str, int]:
-    """Map features that may be labels to their number of distinct integers.
-
-    Five columns with one range are items of a questionnaire; a few other columns may be labels.
-    """
+    """Map features that may be labels, not items of one range, to their numbers of integers."""
     features = [each for each in columns if roles[each.name] == "feature"]
     narrow = [each for each in features if each.whole and 1 <= each.span < FEW]
     ranges = {each.name: (frame[each.name].min(), each.span) for each in narrow}
