@@ -197,8 +197,7 @@ def choose(page: Any, address: str) -> None:
     click(page, "grid_start")
     page.get_by_text("Try K =").wait_for()
     page.get_by_role("button", name="Adopt").wait_for()
-    page.get_by_role("button", name="Close").click()
-    page.wait_for_timeout(2000)
+    page.wait_for_timeout(8000)  # until the notices are gone
 
 
 def components(page: Any, address: str) -> int:
