@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from anndata import AnnData
 
-FEW_INTEGERS = 20  # maximum number of distinct integers in a column of classes
+FEW_INTEGERS, MOST_CODES = 20, 5  # distinct integers in a column of classes; of ages and the like
 MOST_CLASSES = 200  # maximum number of classes of a column in tests
 FEW = 8  # maximum number of columns joined to a wider table
 HIGHLY_VARIABLE = "highly_variable"
@@ -27,6 +27,7 @@ UNIT = re.compile(  # names of columns whose rows are related
     r"(?i)(^|_| )(subject|patient|participant|donor|animal|site|plot|station|household|hospital|"
     r"school)s?([_ ]?(id|no|nr|number))?$"
 )
+_MEASURED = re.compile(r"(?i)(^|[^a-z])(age|exper(ience)?|tenure|years|count)([^a-z]|$)")
 _NO_DATE = np.datetime64("NaT", "us")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _WHOLE = re.compile(r"([-+]?(?:0|[1-9]\d*))(?:\.0*)?")
@@ -170,7 +171,8 @@ def column_of(name: str, values: Any) -> TableColumn:
     keys = x[there] if is_number else x[there].astype(str)
     levels, first, codes = np.unique(keys, return_index=True, return_inverse=True)
     if is_number and not is_class:
-        most = MOST_CLASSES if UNIT.search(name) else FEW_INTEGERS
+        most = MOST_CODES if _MEASURED.search(name) else FEW_INTEGERS
+        most = MOST_CLASSES if UNIT.search(name) else most
         few = len(levels) <= most and len(levels) < len(keys)
         if not few or not (levels == np.rint(levels)).all():
             return number_column(name, x)

@@ -363,7 +363,24 @@ def told(dataset: Any) -> str:
     gaps, odd = gaps_of_label(dataset), "; ".join(_out_of_range(dataset)[:SHOWN])
     are = f"{len(gaps):,} columns are" if len(gaps) > 1 else "1 column is"
     said = [f" {are} {why}: ignore columns or leave out rows." for why in {*gaps.values()}]
-    return "".join([*said, f" Out of range: {odd}." * bool(odd)])
+    alike = "; ".join(_repeated_values(dataset)[:SHOWN])
+    odd += f"{'; ' * bool(odd and alike)}{alike}"
+    return "".join([*said, f" To check: {odd}." * bool(odd)])
+
+
+def _repeated_values(dataset: Any) -> list[str]:
+    """Describe values that a few cells share, in features whose other values nearly all differ."""
+    said, n = list[str](), dataset.n_rows
+    if dataset.is_ordered or dataset.image_shape is not None or n < MANY * MANY:
+        return []
+    for name, x in zip(dataset.column_names, dataset.with_gaps().T, strict=True):
+        values, counts = np.unique(x[~np.isnan(x)], return_counts=True)
+        top = counts.argmax() if len(counts) else 0
+        if MANY <= max(counts, default=0) <= n // 50 and len(counts) > NEARLY * (n - counts[top]):
+            said.append(
+                f"{shortened(name)} is {minus(f'{values[top]:.6g}')} in {counts[top]:,} rows"
+            )
+    return said
 
 
 def gaps_of_label(dataset: Any) -> dict[str, str]:

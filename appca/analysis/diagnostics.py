@@ -275,7 +275,7 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
     unclear = Check("doubtful", "Gain over PCA not clear", f"{why}: PCA may do as well.")
     checks = [] if np.isnan(gain) else [unclear]  # NaN if L = K
     if gain < -CLEAR * error:
-        checks = [Check("bad", "Worse than PCA", f"{why}: try factor variances, another K, PCA.")]
+        checks = [Check("bad", "Worse than PCA", f"{why}: try another K and L, or PCA.")]
     elif gain > CLEAR * error:
         checks = [Check("good", "Better than PCA with L", f"{why}.")]
     why = f"Fits to halves of the rows find these components: median |cos| at least {lowest:.2f}."
@@ -308,7 +308,7 @@ def of_rows(fitted: FittedRun, repeated: int, few: float = 0.0, usual: bool = Fa
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: do not count rows per panel."
         clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
-    why = f"Rows equal to an earlier one: {repeated:,}."
+    why = f"Rows like an earlier one in features and labels: {repeated:,}."
     checks = [clear] * (fitted.active.shape[1] > 2 and not fitted.active.all())  # of two, one is
     if few > MOST_SPARSE:
         of = f"{percent(few)} of rows"
@@ -343,7 +343,7 @@ def of_classes(fitted: FittedRun, classes: Iterable[tuple[str, Any, Any]]) -> li
     part, whole, times, name = min(worse)
     why = f"Errors of {name} are {times:.1f} times as large (mean squares) as of other rows: "
     why += f"of its squares around the centre, {percent(part)} are explained, of others "
-    why += f"{percent(whole)}. Raise L or K, or fit these rows alone."
+    why += f"{percent(whole)}. Fit these rows alone, or compare larger K and L."
     return [Check("doubtful", f"{capital(name)} described worse", why)]
 
 

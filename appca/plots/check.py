@@ -135,10 +135,7 @@ def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
 
 
 def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Figure:
-    """Draw the draws (chain, draw) of a quantity against the sweep, one line per chain.
-
-    `first` is the sweep of the first draw, `step` the number of sweeps between draws.
-    """
+    """Draw the draws (chain, draw) of a quantity, each `step` sweeps from `first`, as lines."""
     stride = -(-draws.shape[1] // MOST_POINTS)
     sweeps, chains = (first + step * np.arange(draws.shape[1]))[::stride], []
     for c, chain in enumerate(np.asarray(draws[:, ::stride], dtype=np.float64), start=1):

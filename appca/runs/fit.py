@@ -215,10 +215,7 @@ def project(
 
 
 def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndarray:
-    """Preprocess rows (N, D) for queries, (N, D').
-
-    If estimates depend on the last bits of a row, results do not depend on the other rows.
-    """
+    """Preprocess rows (N, D) for queries, (N, D'), each independent of the others to the bit."""
     if not (MODELS[config.model].can.compiled and preprocessing.reduces):
         return preprocessing.transform(X)
     from appca.models.products import times

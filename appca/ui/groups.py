@@ -64,10 +64,9 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         _comparison_table(comparison)
         some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
         st.caption(
-            "Mann-Whitney tests for numbers, chi-square or Fisher's exact test for shares, "
-            "corrected together (Benjamini and Hochberg). Rows chosen by their scores "
-            "necessarily differ in these scores. Numbers are medians; where these are equal, means."
-            f"{some}"
+            "Mann-Whitney tests for numbers, chi-square or Fisher's exact for shares, corrected "
+            "together (Benjamini and Hochberg). Rows chosen by scores necessarily differ in them. "
+            f"Numbers are medians, or means where medians contradict the effect.{some}"
         )
 
 
@@ -256,7 +255,7 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     return table((shortened(head, LETTERS) for head in heads), lines)
 
 
-MANY_MISFITS = 0.05  # share of rows above the model's limits that indicates a bad fit
+MANY_MISFITS, MOST_WRONG = 0.05, 0.02  # shares of rows: misfits of a bad fit; wrong labels
 HELP = (
     "Distance from the subspace: the residual of the components (Q). Distance within it: how large "
     "the scores are for their components (Hotelling's T²). Listed whatever K and L: a value far "
@@ -339,7 +338,8 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             st.markdown(markdown(said_of), width="content")
             press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
             gone = counted(len(of), "row")
-            controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
+            if key != "among" or len(of) <= MOST_WRONG * dataset.n_rows:  # else classes overlap
+                controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
     columns |= rows.nearest_classes(dataset, _nearest(dataset, shown))
     row = rows.draw(dataset, shown.fitted, said, order, shown.key, columns)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)

@@ -35,8 +35,7 @@ from appca.storage.journal import JournalStore
 from appca.words import InputError
 from tests.models.synthetic import planted
 
-NAME = "0123456789ab"
-GAIN = np.array([9.0, 0.0, 0.0, 0.0])
+NAME, GAIN = "0123456789ab", np.array([9.0, 0.0, 0.0, 0.0])
 SIZES = {"n_components": 3, "n_active": 2, "random_state": 0, "init": "pca", "max_iter": 20}
 DATA = Dataset("planted", planted(60, 6, 4, 2, seed=1, noise=0.3).X, np.arange(60).astype(str))
 CAMPAIGNS = {

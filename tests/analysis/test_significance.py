@@ -59,6 +59,15 @@ def test_a_class_that_is_constant_within_the_sites_adjusted_for_has_a_p_of_one()
         assert tests.loc["x", "p"].min() < 0.01
 
 
+def test_ages_of_few_years_are_numbers_and_grades_are_classes():
+    rng, years = np.random.default_rng(0), np.arange(200) % 12
+    scores = (years + rng.normal(size=200))[:, None]
+    table = {"age": years + 20, "grade": years, "age group": years % 5}
+    tests = associated(scores, scores < 99, table, random_state=0).set_index("column")
+    kinds = tests["kind"].groupby(level=0).first().to_dict()
+    assert kinds == {"age": "number", "grade": "class", "age group": "class"}
+
+
 def test_covariates_explain_what_they_drive_and_nothing_else():
     rng, p, ways = np.random.default_rng(0), list[list[float]](), ((), ["batch", "age"])
     for _ in range(60):

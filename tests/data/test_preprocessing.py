@@ -264,11 +264,20 @@ def test_gaps_that_follow_a_label_and_values_out_of_range_are_told(name, odd, ce
     gaps[:50, 1:3] = gaps[60:80, 3] = True
     labels = {"row": ids, "pair": ids // 5, "school": np.array([*"ABCD"])[ids // 25]}
     data = Dataset("table", X, ids, labels, feature_names=(name, *"abc"), missing=gaps)
-    said = f" Out of range: {name} is {cells}." if cells else ""
+    said = f" To check: {name} is {cells}." if cells else ""
     assert told(replace(data, missing=None)) == said
     where = "empty wherever school = A or B"
     assert gaps_of_label(data) == dict.fromkeys("ab", where)
     assert told(data) == f" 2 columns are {where}: ignore columns or leave out rows.{said}"
+
+
+@pytest.mark.parametrize(("n", "is_told"), [(9, False), (10, True), (20, True), (21, False)])
+def test_a_value_that_few_rows_share_is_told_where_others_differ(n, is_told):
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    X[:n, 1], X[:n, 2] = 0, np.rint(X[:n, 2])
+    X[:, 2] = np.rint(9 * X[:, 2])  # whole numbers are shared by chance
+    data = Dataset("table", X, np.arange(1000), feature_names=("a", "width", "c"))
+    assert told(data) == f" To check: width is 0 in {n} rows." * is_told
 
 
 def test_ranks_that_go_with_other_features_are_no_running_numbers(seed):

@@ -212,8 +212,7 @@ def test_fewer_rows_than_features_recover_the_true_noise(seed):
 def test_panels_are_numbered_as_combinations_are_listed(seed):
     X = planted(400, 9, 5, 2, seed=seed, noise=0.3, offset=2.0).X
     model = AdaptivePPCA(5, 2, init="pca", random_state=0).fit(X)
-    listed = list(combinations(range(5), 2))
-    numbers = model.predict(X)
+    listed, numbers = list(combinations(range(5), 2)), model.predict(X)
     found = [tuple(np.flatnonzero(row)) for row in model.allocate(X)]
     assert [listed[n] for n in numbers] == found
     assert numbers.dtype == np.int64
@@ -328,8 +327,7 @@ def test_numbers_of_parameters_are_ranks_of_the_jacobian(settings):
 @pytest.mark.parametrize("k", [1, 3])
 def test_all_components_and_own_noise_are_factor_analysis(k):
     rng = np.random.default_rng(k)
-    loadings = rng.standard_normal((8, k)) * [1.0, 2.0, 0.5][:k]
-    noise = rng.uniform(0.8, 1.5, 8)
+    loadings, noise = rng.standard_normal((8, k)) * [1.0, 2.0, 0.5][:k], rng.uniform(0.8, 1.5, 8)
     X = rng.standard_normal((600, k)) @ loadings.T + noise * rng.standard_normal((600, 8))
     settings = {"n_active": k, "noise": "feature", "latent_variance": "component"}
     model = made(X, k=k, tol=1e-9, max_iter=5000, **settings)
@@ -349,8 +347,7 @@ def test_extensions_reach_a_higher_likelihood_on_rows_they_were_made_for(setting
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("settings", [ALONE, ALL], ids=str)
 def test_own_noise_does_not_depend_on_the_units_of_features(settings):
-    X = rows_of()
-    units = 10.0 ** np.linspace(-3, 3, D)
+    X, units = rows_of(), 10.0 ** np.linspace(-3, 3, D)
     model, other = made(X, **settings), made(X * units, **settings)
     equal(other.allocate(X * units), model.allocate(X))
     close(other.score_samples(X * units), model.score_samples(X) - np.log(units).sum(), atol=1e-6)

@@ -254,8 +254,7 @@ def test_many_rows_send_sums_and_coordinates_of_some(data, da, monkeypatch):
     sent = []
 
     def computed(parts, plainly=blocks.computed):
-        answers = plainly(parts)
-        key = parts[0].key
+        answers, key = plainly(parts), parts[0].key
         sent.append(((key if isinstance(key, str) else key[0]).split("-")[0], answers))
         return answers
 
@@ -307,8 +306,7 @@ def test_workers_need_nothing_of_this_process(data, da, client):
 
 
 def test_columns_of_parts_keep_the_order_of_the_fit(seed):
-    X = planted(150, 6, 3, 1, seed=seed, noise=0.5).X
-    dask = pytest.importorskip("dask.dataframe")
+    X, dask = planted(150, 6, 3, 1, seed=seed, noise=0.5).X, pytest.importorskip("dask.dataframe")
     frame = pd.DataFrame(X, columns=list("abcdef"))
     blocks = [frame[:70], frame[70:]]
     turned = [block[list("bacdef")] for block in blocks]
@@ -664,8 +662,7 @@ def test_a_batch_after_a_fit_counts_for_as_many_rows_as_it_has(seed):
     h, second = unit * r * m, noise * (r * (m**2 + v)).mean(axis=0)
     A, s = (X - mean).T @ h / 320, h.mean(axis=0)
     U, _, Vt = np.linalg.svd(A, full_matrices=False)
-    W = U @ Vt
-    power = np.square(X - mean).sum() / len(X)
+    W, power = U @ Vt, np.square(X - mean).sum() / len(X)
     noise = (power - 2.0 * np.sum(W * A) - s @ s + second.sum()) / X.shape[1]
     model.partial_fit(new)
     close(model.components_, W.T, atol=1e-5)

@@ -124,8 +124,7 @@ def test_planted_directions_are_found_thinning_skips_and_a_stop_keeps_what_there
 
 @pytest.mark.parametrize("model", FREE[1:])
 def test_more_factors_than_can_be_enumerated_get_estimates_with_errors(model):
-    rng = np.random.default_rng(0)
-    K = MOST_COLUMNS + 4
+    rng, K = np.random.default_rng(0), MOST_COLUMNS + 4
     W, Z = rng.normal(size=(20, K)), rng.random((120, K)) < 0.4
     Y = (rng.normal(size=Z.shape) * Z) @ W.T + 0.3 * rng.normal(size=(120, 20))
     fit = model(K + 2, n_chains=1, burn_in=30, n_draws=10, n_paths=24, random_state=0).fit(Y)
@@ -177,8 +176,7 @@ D, K, L = 6, 3, 1
 
 
 def test_a_dask_array_gets_the_same_averages():
-    da = pytest.importorskip("dask.array")
-    Y = planted(60, D, K, L, seed=3).X
+    da, Y = pytest.importorskip("dask.array"), planted(60, D, K, L, seed=3).X
     model = AdaptivePPCA(K, L, inference="gibbs", **SHORT).fit(Y)
     parts = da.from_array(Y, chunks=(25, D))
     for support in ("auto", "map"):
@@ -233,13 +231,11 @@ def test_bands_of_components_take_more_draws_than_sums_over_many_supports():
 
 def test_components_that_a_few_rows_use_do_not_count_as_in_use():
     rng = np.random.default_rng(0)
-    W = 3 * np.linalg.qr(rng.normal(size=(8, 3)))[0]
-    Z = rng.random((300, 3)) < 0.5
+    W, Z = 3 * np.linalg.qr(rng.normal(size=(8, 3)))[0], rng.random((300, 3)) < 0.5
     Y = (rng.normal(size=Z.shape) * Z) @ W.T + 0.3 * rng.normal(size=(300, 8))
     Y[::100] += 6 * rng.normal(size=(3, 8))  # three odd rows
     model = InfiniteSparseFA(10, n_chains=2, burn_in=100, n_draws=100, random_state=0).fit(Y)
-    draws = model.posterior_
-    counts = model.chain_levels_.counts
+    draws, counts = model.posterior_, model.chain_levels_.counts
     wanted = (draws["occupancy"][counts] >= 15).sum(axis=2)
     assert model.n_components_in_use_ == np.bincount(wanted.ravel()).argmax() == 3
     assert model.n_components_band(share=0.05)[1] < model.n_components_band()[1]

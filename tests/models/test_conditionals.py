@@ -193,8 +193,7 @@ def small_world(seed, n_rows=3, n_components=2, n_features=4):
 
 
 def tableau(W, y, z):
-    T = np.empty((W.shape[1], W.shape[1] + 1))
-    A = gibbs_kernels.precision(W.T @ W, VARIANCES)
+    T, A = np.empty((W.shape[1], W.shape[1] + 1)), gibbs_kernels.precision(W.T @ W, VARIANCES)
     gibbs_kernels.fill(T, A, y @ W / SIGMA2, z, TAU2)
     return T
 
@@ -268,8 +267,7 @@ def test_scores_are_drawn_from_their_posterior(seed):
         gibbs_kernels.draw_scores(T, z, rng.standard_normal(4), row, scratch)
     active = W[:, z]
     covariance = np.linalg.inv(np.eye(3) / TAU2 + active.T @ active / SIGMA2)
-    mean = covariance @ active.T @ Y[0] / SIGMA2
-    spread = np.sqrt(covariance.diagonal())
+    mean, spread = covariance @ active.T @ Y[0] / SIGMA2, np.sqrt(covariance.diagonal())
     assert (x[:, 1] == 0).all()
     assert (np.abs(x[:, z].mean(axis=0) - mean) < 5 * spread / np.sqrt(len(x))).all()
     error = np.sqrt((covariance**2 + np.outer(spread, spread) ** 2) / len(x))
@@ -340,8 +338,7 @@ def infinite_p_value(seed, kernels, n_draws=30_000):
     rng, alpha, (N, K, D) = np.random.default_rng(seed), 3.0, (3, 3, 2)
     classes = {}
     for Z in oracle.every_binary_matrix(N, K):
-        log_p = oracle.log_truncated_buffet(Z, alpha)
-        ordered = by_history(Z)
+        log_p, ordered = oracle.log_truncated_buffet(Z, alpha), by_history(Z)
         total = classes.setdefault(ordered.tobytes(), [ordered, -np.inf])
         total[1] = np.logaddexp(total[1], log_p)
     states, log_weights = zip(*classes.values(), strict=True)
@@ -365,8 +362,7 @@ def infinite_p_value(seed, kernels, n_draws=30_000):
 
 def scores_p_value(seed, states, log_prior, scan, n_draws, spread=1.5):
     """P-value of a scan of rows whose components are decided by logits alone."""
-    rng = np.random.default_rng(seed)
-    states = list(states)
+    rng, states = np.random.default_rng(seed), list(states)
     logits = rng.normal(size=states[0].shape) * spread
     return p_value(
         *(rng, states, lambda Z: log_prior(Z) + (logits * Z).sum()),

@@ -532,8 +532,7 @@ def test_blocks_and_dask_arrays_give_the_fit_of_rows_in_memory(name):
     tight = {} if name == "PPCA" else {"tol": 1e-8, "max_iter": 3000}
     X, fresh = rows_for(name)
     pieces, whole = np.split(X, [1, 70, 70]), unfitted(name, **tight).fit(X)
-    wanted = answers(whole, fresh)
-    lazy = da.from_array(fresh, chunks=(25, (3, 4)))
+    wanted, lazy = answers(whole, fresh), da.from_array(fresh, chunks=(25, (3, 4)))
     fits = [unfitted(name, **tight).fit(da.from_array(X, chunks=(50, (3, 4))))]
     if name != "PPCA":
         fits += [unfitted(name, **tight).fit(iter(pieces))]

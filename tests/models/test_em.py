@@ -500,8 +500,7 @@ def test_the_fit_ends_where_the_observed_likelihood_is_stationary(seed):
     along = G - W @ (W.T @ G + G.T @ W) / 2.0  # tangent to the orthonormal matrices
 
     def value(t, dW=0.0, d_mean=0.0, d_logs=0.0):
-        variances = np.exp(logs + t * d_logs)
-        moved = polar(W + t * dW)
+        variances, moved = np.exp(logs + t * d_logs), polar(W + t * dW)
         at = moved, mean + t * d_mean, variances[:-1], variances[-1]
         return sum(em_incomplete.row_posterior(row, *at, 1)[0] for row in X)
 
@@ -537,8 +536,7 @@ def textbook_ppca(X, q, passes):
         both, squares = np.empty((D, q + 1)), 0.0
         for d in range(D):
             n = np.flatnonzero(seen[:, d])
-            M = sum(second[i] for i in n)
-            b = sum(X[i, d] * first[i] for i in n)
+            M, b = sum(second[i] for i in n), sum(X[i, d] * first[i] for i in n)
             both[d] = np.linalg.solve(M, b)
             squares += sum(X[i, d] ** 2 for i in n) - 2 * both[d] @ b + both[d] @ M @ both[d]
         W, mean, noise = both[:, :q], both[:, q], squares / seen.sum()
@@ -697,10 +695,8 @@ def test_sums_over_exchanges_equal_dense_solves_of_each(K, L, shared, seed):
 def test_from_given_supports_the_sum_never_falls(seed):
     _, pairs, c = sums_problem(seed, 200, 10)
     rng = np.random.default_rng(seed)
-    start = np.argsort(rng.random((200, 10)), axis=1)[:, :4]
-    Lam = gaps.unfolded(pairs, 10)
-    before = gaps.exchanges(Lam, c, start).log_sum
-    after = gaps.summed(pairs, c, 4, start)
+    start, Lam = np.argsort(rng.random((200, 10)), axis=1)[:, :4], gaps.unfolded(pairs, 10)
+    before, after = gaps.exchanges(Lam, c, start).log_sum, gaps.summed(pairs, c, 4, start)
     assert (after.log_sum >= before - 1e-12).all()
     assert (after.log_sum > before + 1e-3).any()
 

@@ -343,7 +343,7 @@ def test_a_file_opens_at_once_and_tells_what_to_check_and_one_of_its_name_takes_
     assert "mine &lt;b&gt;.csv" in html(go(app, "data/this"))
     assert "“d”, “e” are empty wherever kind = x." in html(app)
     del app.session_state[KEYS.arrival]  # as if opened from Recent work
-    assert "Out of range: age is 130 in row p0." in html(healthy(app.run()))
+    assert "To check: age is 130 in row p0." in html(healthy(app.run()))
     assert all(f">{name}</b>" in html(app) for name in ("name", "kind", "age"))
     assert "drop the file again" in app.caption[0].value
     give(go(app, "data/open"), ("mine <b>.csv", csv_of(frame[:30])))
