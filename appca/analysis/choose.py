@@ -115,6 +115,8 @@ class GridConfig(_HeldOut):
         def prepared(fold: int) -> list[Floats]:
             return self.prepared(dataset, *split[fold])
 
+        rank = cache(lambda fold: _rank(prepared(fold)[0]))
+
         @cache
         def of_ppca(active: int, fold: int) -> Floats:
             train, test = prepared(fold)
@@ -125,7 +127,7 @@ class GridConfig(_HeldOut):
             (k, active, fold), began = step, time.perf_counter()
             train, test = prepared(fold)
             most = np.inf if self.model == "aFA" else train.shape[1]
-            if k > min(len(train) - 1, most) or k >= _rank(train):
+            if k > min(len(train) - 1, most) or k >= rank(fold):
                 return [*NONE, 0.0]
             model = _fitted(self, train, k, active, ppca=k == active)
             if _floored(model, train):

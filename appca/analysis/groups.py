@@ -177,7 +177,7 @@ def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 
 def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
-    """Map rows among others, where classes lie apart, to most neighbours' class, or to -1."""
+    """Map rows among others of classes apart, surest first, to most neighbours' class or to -1."""
     if not len(near):
         return {}
     counts, at = votes(codes, near), (np.arange(len(near)), codes)

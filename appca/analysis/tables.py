@@ -54,8 +54,7 @@ def projection_table(
 
     rows = np.arange(len(described.scores)) if rows is None else np.asarray(rows)
     codes, names = supports(described.active[rows]) if len(rows) else (rows, [])
-    sure = described.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0))
-    results = {}
+    sure, results = described.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0)), {}
     if columns.types and isinstance(described, FittedRun):
         of_rows, called = types_of(dataset, described)
         results["type"] = np.array(called, dtype=object)[of_rows[rows]]

@@ -64,8 +64,8 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         _comparison_table(comparison)
         some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
         st.caption(
-            "Mann-Whitney tests for numbers, chi-square or Fisher's exact for shares, corrected "
-            "together (Benjamini and Hochberg). Rows chosen by scores necessarily differ in them. "
+            "Mann-Whitney tests for numbers, chi-square or Fisher's exact test for shares, with a "
+            "correction (Benjamini-Hochberg). Rows chosen by scores necessarily differ in them. "
             f"Numbers are medians, or means where medians contradict the effect.{some}"
         )
 
