@@ -211,17 +211,18 @@ def _draw(
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
         kit.chart(plots.by_budget(picture, cell), "choose_curves")
-    st.html(kit.numbers(_facts(grid, cell)))
+    st.html(kit.numbers(_facts(grid, cell, config)))
     for point in clicked["selection"]["points"]:
         k, active = map(int, point["customdata"][:2])
         _explore(n_components=k, n_active=active)
 
 
-def _facts(grid: GridTable, cell: choose.Cell) -> list[tuple[str, str]]:
+def _facts(grid: GridTable, cell: choose.Cell, config: GridConfig) -> list[tuple[str, str]]:
     (k, active), at = cell, (grid.components.index(cell[0]), grid.actives.index(cell[1]))
     nats = fixed(grid.log_likelihood[at].mean())
+    too = " and row scales" * (config.parameters.get("row_scale") == "learned")
     told = [(nats, f"nats per row at {k} and {active}, fitted to other folds")]
-    for other, of_k in ((active, 0), (k, 1)):
+    for other, of_k in ((f"{active}{too}", 0), (f"{k}{too}", 1)):
         mean, its_error = choose.gain(grid, cell, of_k)
         if np.isfinite(mean) and k > active:
             told.append((f"{_signed(mean)} ± {fixed(its_error)}", f"nats over PCA with {other}"))
