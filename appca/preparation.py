@@ -217,7 +217,7 @@ MOST_ROWS, MOST_COLUMNS = 1_000, 100  # maximum numbers checked for sums
 LEAST_NUMBERED = 20  # rows; fewer whole numbers may differ by chance
 RANKED = 0.01  # p of an association with other features, which ranks have and identifiers lack
 WIDTH = 512  # features compared with all earlier ones at once
-MOST_REPEATS = 10_000  # features to check for repeats
+MOST_REPEATS, MOST_SORTED = 10_000, 1 << 22  # checked for repeats: features; values of cells
 SAME, SAME_RANKS = 0.999, 0.999_999  # |correlation| of a repeat, of values and of ranks
 CLOSED = 0.01  # largest deviation of row sums, relative to their mean and to that if independent
 FEW_LONG, SOME = 10, 0.25  # so many long tails are enough if they are this share of the features
@@ -371,7 +371,8 @@ def told(dataset: Any) -> str:
 def _repeated_values(dataset: Any) -> list[str]:
     """Describe values that a few cells share, in features whose other values nearly all differ."""
     said, n = list[str](), dataset.n_rows
-    if dataset.is_ordered or dataset.image_shape is not None or n < MANY * MANY:
+    few = n >= MANY * MANY and dataset.X.size <= MOST_SORTED
+    if dataset.is_ordered or dataset.image_shape is not None or not few:
         return []
     for name, x in zip(dataset.column_names, dataset.with_gaps().T, strict=True):
         values, counts = np.unique(x[~np.isnan(x)], return_counts=True)

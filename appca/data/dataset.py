@@ -261,10 +261,11 @@ class Dataset:
     @cached_property
     def related(self) -> str:
         """The label whose rows are related: a unit such as a patient, or with a time each."""
-        for name, column in self.labels.items():
-            n, starts = len(np.unique(column)), np.char.add(column.astype(str), ", ")
-            is_unit = n >= LEAST_UNITS and UNIT.search(name)
-            if n <= self.n_rows // 2 and (is_unit or np.char.startswith(self.ids, starts).all()):
+        for name, of in self.labels.items():
+            n, is_in = len(np.unique(of)), str(self.ids[0]).startswith(f"{of[0]}, ")
+            if is_in:
+                is_in = bool(np.char.startswith(self.ids, np.char.add(of.astype(str), ", ")).all())
+            if n <= self.n_rows // 2 and (is_in or (n >= LEAST_UNITS and UNIT.search(name))):
                 return name
         return ""
 
@@ -272,7 +273,7 @@ class Dataset:
     def units(self) -> np.ndarray:
         """The unit (N,) of related rows, or each row where units are fewer than `LEAST_UNITS`."""
         codes = np.unique(self.labels.get(self.related, self.ids), return_inverse=True)[1]
-        return codes if self.related and max(codes) >= LEAST_UNITS - 1 else np.arange(self.n_rows)
+        return codes if self.related and codes.max() >= LEAST_UNITS - 1 else np.arange(self.n_rows)
 
     @cached_property
     def incomplete_rows(self) -> np.ndarray:
@@ -420,7 +421,7 @@ class Dataset:
             lines["Missing"] = f"{n} ({share}) in {rows}, for the model to fill"
         if unit := self.related:
             lines["Related rows"] = f"those of one {unit}"
-            if max(self.units) + 1 < self.n_rows:
+            if self.units.max() + 1 < self.n_rows:
                 lines["Related rows"] += "; folds and halves keep them together"
         notes = (made.get("report") or {}).get("notes") or {}
         lines |= {ROWS_GONE: notes[ROWS_GONE]} if ROWS_GONE in notes else {}

@@ -116,9 +116,7 @@ def report(material: Material, script: str) -> str:
     if selected is not None:
         few = f"{selected.sum():,} of {dataset.n_rows:,} rows; in figures the rest is grey: "
         body.append(
-            section(
-                "Selection", paragraph(few + listed(dataset.ids[selected].tolist(), MOST_LISTED))
-            )
+            section("Selection", paragraph(few + listed([*dataset.ids[selected]], MOST_LISTED)))
         )
     kept = [(each.name, dataset.ids[each.mask].tolist()) for each in state.named(dataset)]
     if lines := [[name, f"{len(ids):,}", listed(ids, MOST_LISTED)] for name, ids in kept]:

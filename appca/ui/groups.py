@@ -309,9 +309,10 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         among = analysis.strays(codes, _nearest(dataset, shown)).items()
         near = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
         told[f"Among rows of another {label}"] = near
-        same = {row: of for row, of in dataset.equal_rows.items() if codes[row] != codes[of]}
+        pairs = {} if dataset.has_few_values else dataset.equal_rows
+        same = {row: of for row, of in pairs.items() if codes[row] != codes[of]}
         equal = {row: f"{ids[row]} (like {ids[of]})" for row, of in same.items()}
-        told[f"Equal to a row of another {label}"] = {} if dataset.has_few_values else equal
+        told[f"Equal to a row of another {label}"] = equal
     return {what: of for what, of in told.items() if of}
 
 
