@@ -432,14 +432,14 @@ def difference(first: RivalProjection, second: RivalProjection) -> tuple[float, 
 
 
 def better(fits: dict[str, RivalProjection], variance: object) -> list[Ranked]:
-    """Return row scales and factor variances where they beat a fit by `CLEAR` errors, best first.
+    """Return row scales if they beat a fit by `CLEAR` errors, and last the fit.
 
-    The fit, which has this `latent_variance`, is last. Stopped and unreliable fits are left out.
+    The fit has this `latent_variance`. Stopped and unreliable fits are left out.
     """
     fitted = {"shared": PAPER, "component": VARIANCES}.get(str(variance))
     lines = [line for line in ranked_models(fits) if "stopped" not in line.fit.note]
     base = [line for line in lines if line.key == fitted]
-    offers = [line for line in lines if line.key in (ROW_SCALES, VARIANCES) and line.is_reliable]
+    offers = [line for line in lines if line.key == ROW_SCALES and line.is_reliable]
     offers = [line for line in offers if AT_LIMITS not in line.fit.note]
     leads = [(line, *difference(line.fit, other.fit)) for line in offers for other in base]
     return [*(line for line, lead, error in leads if lead > CLEAR * error), *base]

@@ -103,14 +103,25 @@ def _settings(dataset: Dataset) -> GridConfig | None:
     with st.container(**LINE):
         n_folds = ask("Folds", "n_folds", 2, min(20, dataset.n_rows))
         max_rows = ask("Maximum rows", "max_rows", 4, 10_000_000)
-    ranges = tuple(range(ks[0], ks[1] + 1, step)), tuple(range(ls[0], ls[1] + 1))
-    usual = {"latent_variance": "shared"} if now.k == now.n_active and now.model == "aPPCA" else {}
-    of = now.dataset, now.preprocessing, now.model, by_em(now) | usual  # `_draw` may set another
     try:
-        return GridConfig(*of, *ranges, n_folds=n_folds, max_rows=max_rows)
+        return grid_of(now, *ks, step, *ls, n_folds, max_rows)
     except InputError as error:
         st.error(kit.markdown(str(error)))
         return None
+
+
+def grid_of(now: RunConfig, *numbers: int) -> GridConfig:
+    """Return a grid; `numbers` are those of `_usual`."""
+    k_from, k_to, step, l_from, l_to, n_folds, max_rows = numbers
+    ranges = tuple(range(k_from, k_to + 1, step)), tuple(range(l_from, l_to + 1))
+    usual = {"latent_variance": "shared"} if now.k == now.n_active and now.model == "aPPCA" else {}
+    of = now.dataset, now.preprocessing, now.model, by_em(now) | usual  # `_draw` may set another
+    return GridConfig(*of, *ranges, n_folds=n_folds, max_rows=max_rows)
+
+
+def first_grid(dataset: Dataset, now: RunConfig) -> GridConfig:
+    """Return the last grid of these data, preprocessing and model, or else the usual one."""
+    return grid_of(now, *_usual(dataset, now).values())
 
 
 def _scope(of: RunConfig | GridConfig) -> str:
@@ -234,15 +245,20 @@ def prefers_scales(dataset: Dataset, config: RunConfig) -> bool:
     is_plain = config.model == "aPPCA" and config.fits_around_gaps and dataset.missing is None
     measured = models_of(config).measured(home()) if is_plain else {}
     lines = compare.better(measured, config.parameters.get("latent_variance"))
-    return bool(lines) and lines[0].key == compare.ROW_SCALES
+    return len(lines) > 1
 
 
 def _adopt(cell: choose.Cell, key: str, kind: str) -> None:
     (k, active), now = cell, state.config()
     look: Look = {"type": kind, "disabled": (now.k, now.n_active) == cell}
     if st.button(f"Adopt {k} and {active}", f"choose_{key}", **look):
-        of_ppca = choose.OF_PPCA if k == active and now.model == "aPPCA" else {}
-        _explore(n_components=k, n_active=active, **of_ppca)
+        _explore(**sizes_of(cell, now.model))
+
+
+def sizes_of(cell: choose.Cell, model: str) -> dict[str, Any]:
+    """Return the parameters of a fit with these K and L."""
+    of_ppca = choose.OF_PPCA if cell[0] == cell[1] and model == "aPPCA" else {}
+    return {"n_components": cell[0], "n_active": cell[1], **of_ppca}
 
 
 def _explore(**parameters: Any) -> None:

@@ -1,5 +1,6 @@
 """The page Explore: bar, canvas and drawer."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from math import comb
@@ -8,14 +9,17 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis.compare import PAPER, ROW_SCALES, VARIANCES, better, variant_settings
+from appca.analysis.campaign import FitCampaign
+from appca.analysis.choose import checked
+from appca.analysis.compare import ROW_SCALES, better, variant_settings
 from appca.analysis.components import farthest
+from appca.analysis.diagnostics import of_halves, worst
 from appca.analysis.groups import COLOURS, MAP, TYPE, compare, sentence
 from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
-from appca.runs.fit import models_of
+from appca.runs.fit import halves_of, models_of
 from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
@@ -195,10 +199,9 @@ def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str],
 
 
 SPLIT, MOVED = "split", "sizes_moved"
-LEAST_CHECKED, CHECK_SECONDS, FEW_GAPS = 100, 30.0, 0.01  # rows, seconds and gaps to check
+LEAST_CHECKED, FEW_GAPS = 100, 0.01  # rows and share of gaps to check when idle
+SHORT = {"models": 30.0, "stability": 30.0, "grid": 120.0}  # seconds of a check, if estimated high
 HELD_OUT = "On 30% of at most 3,000 rows, by features that vary; over two standard errors."
-OFFERED = {ROW_SCALES: ("A scale per row", "Use row scales")}
-OFFERED[VARIANCES] = "A factor variance for each component", "Use factor variances"
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below) - var(--note))"
 STYLE = STATIC / "explore.css"
 
@@ -276,7 +279,7 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
     with st.session_state[kit.NOTE]:
         is_latest = moved is None and shown.config == state.config()
         if is_latest and not preview_note(shown) and not _far_row(dataset, shown):
-            _better_variant(dataset, shown)
+            _offer(dataset, shown)
     _drawer(dataset, shown, colouring, trust)
 
 
@@ -291,36 +294,70 @@ def _far_row(dataset: Dataset, shown: fits.Shown) -> bool:
     return True
 
 
-def _better_variant(dataset: Dataset, shown: fits.Shown) -> None:
-    """Offer row scales or factor variances if held-out rows prefer them; checked when idle."""
+def _offer(dataset: Dataset, shown: fits.Shown) -> None:
+    """Offer row scales, or K and L, if held-out rows prefer them; checked when idle."""
+    now, can = shown.config, MODELS[shown.config.model].can
+    is_usual = now.model == "aPPCA" and not now.is_sampled and now.n_active is not None
+    few = dataset.n_missing <= FEW_GAPS * dataset.X.size  # they have the features' means here
+    if not (is_usual and few and can.is_exact(now.k, now.n_active)):
+        return
+    if dataset.n_rows >= LEAST_CHECKED and not (now.fits_around_gaps and _variant(dataset, now)):
+        _sizes(dataset, now)
+
+
+def _is_measured(dataset: Dataset, kind: str, check: FitCampaign, most: int | None = None) -> bool:
+    """Whether the first steps of a check are stored; else measure them when idle, if short."""
     from appca.jobs.tasks import estimate  # imported after the first picture
 
-    now, can = shown.config, MODELS[shown.config.model].can
-    is_usual = now.model == "aPPCA" and now.fits_around_gaps and can.is_exact(now.k, now.n_active)
-    gaps = dataset.n_missing  # here with the features' means
-    if not is_usual or gaps > FEW_GAPS * dataset.X.size or dataset.n_rows < LEAST_CHECKED:
+    if check.records(home()).keys() >= {*check.steps()[:most]}:
+        return True
+    if sum(estimate(check, dataset)[:most]) <= SHORT[kind] and check.id not in fits.declined():
+        fits.check_ahead(kind, check.id, check.to_dict() | ({"most": most} if most else {}))
+    return False
+
+
+def _sizes(dataset: Dataset, now: RunConfig) -> None:
+    """Offer K and L that pass the checks on halves of the rows if those of the fit do not."""
+    from appca.ui import choose  # imported after the first picture
+
+    halves, no = halves_of(now), f"{dataset.digest} sizes"
+    if halves is None or no in fits.declined() or not _is_measured(dataset, "stability", halves):
         return
+    if worst(of_halves(halves.outcome(home()))) == "good":
+        return
+    grid = choose.first_grid(dataset, now)
+    if not _is_measured(dataset, "grid", grid) or (advised := checked(grid, home())) is None:
+        return
+    k, active = advised[0]
+    sizes = choose.sizes_of(advised[0], now.model)
+    other = halves_of(replace(now, parameters=now.parameters | sizes))
+    if other is not None and worst(of_halves(other.outcome(home()))) == "good":
+        st.markdown(
+            f"K = {k} and L = {active} pass all checks on halves of the rows, unlike this fit"
+        )
+        press(f"Use K = {k}, L = {active}", "sizes", partial(state.set_parameters, **sizes))
+        press("Not now", "sizes_not", fits.declined().add, no, type="tertiary")
+
+
+def _variant(dataset: Dataset, now: RunConfig) -> bool:
     check, no = models_of(now), f"{dataset.digest} scales"
-    if sum(estimate(check, dataset)[:3]) > CHECK_SECONDS or {check.id, no} & fits.declined():
-        return
+    if no in fits.declined() or not _is_measured(dataset, "models", check, 3):
+        return False
     measured = check.measured(home())
-    if not measured.keys() >= {PAPER, ROW_SCALES, VARIANCES}:
-        fits.check_ahead("models", check.id, check.to_dict() | {"most": 3})
-        return
-    if gaps:
+    if dataset.n_missing:
         del measured[ROW_SCALES]  # needs complete rows
     lines = better(measured, now.parameters["latent_variance"])
-    if len(lines) > 1:
+    if is_offered := len(lines) > 1:
         best, fitted = lines[0], lines[-1]
         digits = 2 if best.nats < fitted.nats + 1 else 1
         held_out = (np.asarray(line.fit.log_likelihood) for line in (best, fitted))
         then, before = (fixed(values.mean(), digits) for values in held_out)
-        what, label = OFFERED[best.key]
-        text = f"{what} describes held-out rows (30%) better: {then}, not {before} nats each"
+        text = f"A scale per row describes held-out rows (30%) better: {then}, not {before} nats"
         st.markdown(text, help=HELD_OUT)
         use = partial(state.set_parameters, **variant_settings(best.key, now.n_active or now.k))
-        press(label, "variant", use)
+        press("Use row scales", "variant", use)
         press("Not now", "variant_not", fits.declined().add, no, type="tertiary")
+    return is_offered
 
 
 def _acts(dataset: Dataset, active: int | None) -> canvas.Acts:

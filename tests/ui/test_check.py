@@ -59,17 +59,22 @@ def measured(config, lines) -> None:
         journal.append(config.id, line)
 
 
+def best_at_4_and_2(config: GridConfig) -> list[list[float]]:
+    """Return records of a grid: four components, two to a row, predict best by far."""
+    lines = []
+    for k, n, fold in config.steps():
+        nats = -9 - 2 * abs(k - 4) - 3 * abs(n - 2) + 0.01 * fold
+        lines.append([k, n, fold, nats, *2 * [1.0, 0.1], -29.0, *[1.0] * k, 0.1])
+    return lines
+
+
 def test_a_grid_fills_survives_cancel_and_reload_and_its_answer_is_adopted(start, table, jobs):
     app = start(PAGE, data=table, k="3", l="1")
     app.button(key=START).click().run()
     config, job = asked(jobs, GridConfig)
     assert address(app)["grid"] == config.id == job.spec["key"]
     assert "choose_cancel" in keys(healthy(start(PAGE, **address(app))))
-    lines = []
-    for k, n, fold in config.steps():  # four components, two to a row, predict best by far
-        nats = -9 - 2 * abs(k - 4) - 3 * abs(n - 2) + 0.01 * fold
-        lines.append([k, n, fold, nats, *2 * [1.0, 0.1], -29.0, *[1.0] * k, 0.1])
-    measured(config, lines[:25])
+    measured(config, (lines := best_at_4_and_2(config))[:25])
     maps = [one["data"][0] for one in charts(healthy(app.run()))]
     assert any(map(any, next(one["text"] for one in maps if one["type"] == "heatmap")))
     app.button(key="choose_cancel").click().run()
@@ -162,26 +167,49 @@ def test_which_model_is_asked_answered_with_doubts_and_taken(start, jobs):
     assert sum("in use" in name for name in find(app.selectbox, "Variant").options) == 1
 
 
-@pytest.mark.parametrize(("gain", "other"), [(3.0, 0.0), (3.0, 2.0), (0.0, 3.0), (0.0, 0.0)])
-def test_the_better_of_two_variants_is_offered(start, table, jobs, monkeypatch, gain, other):
-    monkeypatch.setattr(explore, "CHECK_SECONDS", 60.0)
+@pytest.mark.parametrize("gain", [3.0, 0.0])
+def test_row_scales_are_offered_if_held_out_rows_prefer_them(start, table, jobs, monkeypatch, gain):
+    monkeypatch.setitem(explore.SHORT, "models", 60.0)
     app = healthy(start("explore", data=table, k="4", l="2"))
     (job,) = jobs.active()
     assert (job.kind, job.asked, job.spec["most"]) == ("models", False, 3)
     assert jobs.pauses[-1] > 1.0, "after the first picture"
     assert "Comparing models" not in html(app), "nobody has asked for it"
-    measured_which_model(app, scale=gain, variance=other)
+    measured_which_model(app, scale=gain, variance=4.0)
     jobs.end(job.id, "done")
-    page, best = told(healthy(app.run())), max(gain, other)
-    assert ("variant" in keys(app), "−97.0, not −100.0 nats each" in page) == (best > 0,) * 2
-    assert ("A scale per row" in page, "A factor variance" in page) == (gain > 0, best > gain)
+    page = told(healthy(app.run()))
+    assert ("variant" in keys(app), "−97.0, not −100.0 nats" in page) == (gain > 0,) * 2
     assert ("Rows differ in scale" in html(app), "Fits well" in html(app)) == (gain > 0, False)
-    if best:
+    if gain:
         before = (numbers := ComponentNumbers(home())).rename(shown_run(app), 1, "slant")
         now = shown_run(healthy(app.button(key="variant").click().run()))
-        given = now.config.parameters["row_scale"], now.config.parameters["latent_variance"]
-        assert given == (("learned", "shared") if gain else ("none", "component"))
+        assert now.config.parameters["row_scale"] == "learned"
         assert (numbers.of_run(now).names, "variant" in keys(app)) == (before.names, False)
+
+
+@pytest.mark.parametrize(("here", "there"), [(0.3, 0.95), (0.95, 0.95), (0.3, 0.3)])
+def test_k_and_l_that_pass_are_offered(start, table, jobs, monkeypatch, here, there):
+    monkeypatch.setattr(explore, "SHORT", dict.fromkeys(explore.SHORT, 60.0) | {"models": 0.0})
+    app = healthy(start("explore", data=table, k="3", l="1"))
+    config, job = asked(jobs, StabilityConfig)
+    assert (config.id, job.asked) == (halves_of(app.session_state["config"]).id, False)
+    gains = [-1.0, 0.1, 0.0, -1.0, 0.1, -0.5]  # PCA with L, and L + 1
+    measured(config, [[n, *gains, *[here] * 3] for n in range(1, 5)])
+    jobs.end(job.id, "done")
+    healthy(app.run())
+    if here < there or there < 0.9:
+        grid, job = asked(jobs, GridConfig)
+        measured(grid, best_at_4_and_2(grid))
+        sizes = {"n_components": 4, "n_active": 2}
+        best = replace(config, parameters=config.parameters | sizes)
+        measured(best, [[n, *gains, *[there] * 4] for n in range(1, 5)])
+        jobs.end(job.id, "done")
+    assert ("sizes" in keys(healthy(app.run()))) == (here < there)
+    if here < there:
+        assert "K = 4 and L = 2 pass all checks" in told(app)
+        now = address(healthy(app.button(key="sizes").click().run()))
+        assert (now["k"], now["l"], "sizes" in keys(app)) == ("4", "2", False)
+    assert not jobs.active()
 
 
 @pytest.mark.parametrize(("scaled", "plain", "told"), [(4, 4, 1), (1, 4, 0), (4, 1, 1)])
