@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from appca.analysis import choose
-from appca.analysis.choose import StabilityConfig
+from appca.analysis.campaign import MOST_ROWS
+from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.analysis.compare import ModelsConfig
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
@@ -20,6 +21,7 @@ from appca.models.settings import LEARNED, defaults, suited, supports
 from appca.runs.home import hold_threads, home
 from appca.runs.run import MODELS, FitResult, RunConfig, RunInfo, estimator_class
 from appca.storage import files
+from appca.storage.identity import digest_of
 from appca.words import InputError, counted, shortened, storing
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 DESCRIBING = "describing the rows"
 MOST_DRAWN_BYTES = 2**26  # maximum size of stored component draws; more are thinned
+LONG = 120.0  # seconds; if the first grid takes longer, every second K is left out
 DESCRIBED_AT_ONCE = 500  # minimum number of rows for progress reports
 _KERNELS, _GAP_KERNELS = "appca.models.em_kernels", "appca.models.set_kernels"
 
@@ -194,6 +197,47 @@ def models_of(now: RunConfig) -> ModelsConfig:
     earlier = ModelsConfig.earlier(home())
     alike = (other for other in earlier if replace(other, n_active=active) == config)
     return next(alike, config)
+
+
+def most_components(wanted: RunConfig, dataset: Dataset) -> int:
+    """Return the largest K: N - 1, and at most D for orthogonal components."""
+    if MODELS[wanted.model].can.beyond_features:
+        return max(1, dataset.n_rows - 1)
+    features = Preprocessing.from_dict(wanted.preprocessing).most_features(dataset.n_features)
+    return max(1, min(dataset.n_rows - 1, features))
+
+
+def scope_of(of: RunConfig | GridConfig) -> str:
+    """Return a digest of the data, the model and the preprocessing."""
+    return digest_of([of.dataset, of.model, of.preprocessing])
+
+
+def usual_grid(dataset: Dataset, now: RunConfig, first: str | None = None) -> dict[str, int]:
+    """Return the numbers of the last grid, by default the id `first`, or else the usual ones."""
+    for last in GridConfig.earlier(home(), first):
+        if scope_of(last) == scope_of(now):
+            ks, ls, folds, rows = last.components, last.actives, last.n_folds, last.max_rows
+            step = ks[1] - ks[0] if len(ks) > 1 else 1
+            break
+    else:
+        folds, rows = min(3, dataset.n_rows), min(dataset.n_rows, MOST_ROWS)
+        most = max(1, min(most_components(now, dataset), rows - rows // folds - 1))
+        ks, ls = (min(2, most), min(12, most)), (1, min(4, most))
+        middle = by_em(now) | {"n_components": (sum(ks) + 1) // 2, "n_active": 1}
+        fit = RunConfig(now.dataset, now.preprocessing, now.model, middle)
+        seconds = estimate_seconds(rows, dataset.n_features, fit) * (ks[1] - ks[0] + 1) * 4 * folds
+        step, rows = 1 + (seconds > LONG and ks[1] - ks[0] > 4), MOST_ROWS
+    numbers = {"k_from": ks[0], "k_to": ks[-1], "k_step": step, "l_from": ls[0], "l_to": ls[-1]}
+    return numbers | {"n_folds": folds, "max_rows": rows}
+
+
+def grid_of(now: RunConfig, numbers: Mapping[str, int]) -> GridConfig:
+    """Return the grid with the numbers of `usual_grid` for the other settings of a fit."""
+    (low, high), (few, many) = (sorted((numbers[f"{x}_from"], numbers[f"{x}_to"])) for x in "kl")
+    ks, ls = tuple(range(low, high + 1, numbers["k_step"])), tuple(range(few, many + 1))
+    usual = {"latent_variance": "shared"} if now.k == now.n_active and now.model == "aPPCA" else {}
+    of = now.dataset, now.preprocessing, now.model, by_em(now) | usual  # PCA may have set another
+    return GridConfig(*of, ks, ls, n_folds=numbers["n_folds"], max_rows=numbers["max_rows"])
 
 
 def project(

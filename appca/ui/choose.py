@@ -14,11 +14,10 @@ from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
 from appca.plots import check as plots
-from appca.runs.fit import by_em, estimate_seconds, models_of
+from appca.runs.fit import grid_of, models_of, most_components, scope_of, usual_grid
 from appca.runs.home import home
 from appca.runs.run import MODELS as ALL_MODELS
 from appca.runs.run import RunConfig, defaults
-from appca.storage.identity import digest_of
 from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
@@ -28,7 +27,6 @@ Place = st.delta_generator.DeltaGenerator
 Look = dict[str, Any]
 ADDRESS = "grid"  # address parameter with the id of the grid
 MOST_K = 100
-LONG = 120.0  # seconds; if the first grid takes longer, every second K is left out
 LINE: Look = {"horizontal": True, "vertical_alignment": "bottom", "gap": "small"}
 HELP = {
     "n_folds": "Each fold of the rows is held out once. More folds detect smaller differences.",
@@ -81,69 +79,37 @@ def _settings(dataset: Dataset) -> GridConfig | None:
     if dataset.n_rows < 4:
         st.info(f"A grid needs at least 4 rows; these data have {dataset.n_rows}.")
         return None
-    scope = _scope(now)
+    scope = scope_of(now)
     if f"choose_k_to-{scope}" not in st.session_state:
-        for name, value in _usual(dataset, now).items():
+        for name, value in usual_grid(dataset, now, st.query_params.get(ADDRESS)).items():
             st.session_state[f"choose_{name}-{scope}"] = value
 
-    def ask(label: str, name: str, least: int, most: int) -> int:
+    numbers = dict[str, int]()
+
+    def ask(label: str, name: str, least: int, most: int) -> None:
         key = f"choose_{name}-{scope}"
         st.session_state[key] = min(max(int(st.session_state[key]), least), most)
         look: Look = {"width": 118, "help": HELP.get(name), "persist_state": "session"}
-        return int(st.number_input(label, least, most, key=key, **look))
+        numbers[name] = int(st.number_input(label, least, most, key=key, **look))
 
     rows = min(dataset.n_rows, int(st.session_state[f"choose_max_rows-{scope}"]))
     train = rows - -(-rows // int(st.session_state[f"choose_n_folds-{scope}"]))
-    most = min(state.most_components(now, dataset), MOST_K, train - 1)
+    most = min(most_components(now, dataset), MOST_K, train - 1)
     with st.container(**LINE):
-        ks = sorted([ask("K from", "k_from", 1, most), ask("to", "k_to", 1, most)])
-        step = ask("step", "k_step", 1, most)
+        ask("K from", "k_from", 1, most)
+        ask("to", "k_to", 1, most)
+        ask("step", "k_step", 1, most)
     with st.container(**LINE):
-        ls = sorted([ask("L from", "l_from", 1, most), ask("to", "l_to", 1, most)])
+        ask("L from", "l_from", 1, most)
+        ask("to", "l_to", 1, most)
     with st.container(**LINE):
-        n_folds = ask("Folds", "n_folds", 2, min(20, dataset.n_rows))
-        max_rows = ask("Maximum rows", "max_rows", 4, 10_000_000)
+        ask("Folds", "n_folds", 2, min(20, dataset.n_rows))
+        ask("Maximum rows", "max_rows", 4, 10_000_000)
     try:
-        return grid_of(now, *ks, step, *ls, n_folds, max_rows)
+        return grid_of(now, numbers)
     except InputError as error:
         st.error(kit.markdown(str(error)))
         return None
-
-
-def grid_of(now: RunConfig, *numbers: int) -> GridConfig:
-    """Return a grid; `numbers` are those of `_usual`."""
-    k_from, k_to, step, l_from, l_to, n_folds, max_rows = numbers
-    ranges = tuple(range(k_from, k_to + 1, step)), tuple(range(l_from, l_to + 1))
-    usual = {"latent_variance": "shared"} if now.k == now.n_active and now.model == "aPPCA" else {}
-    of = now.dataset, now.preprocessing, now.model, by_em(now) | usual  # `_draw` may set another
-    return GridConfig(*of, *ranges, n_folds=n_folds, max_rows=max_rows)
-
-
-def first_grid(dataset: Dataset, now: RunConfig) -> GridConfig:
-    """Return the last grid of these data, preprocessing and model, or else the usual one."""
-    return grid_of(now, *_usual(dataset, now).values())
-
-
-def _scope(of: RunConfig | GridConfig) -> str:
-    return digest_of([of.dataset, of.model, of.preprocessing])
-
-
-def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
-    for last in GridConfig.earlier(home(), st.query_params.get(ADDRESS)):
-        if _scope(last) == _scope(now):
-            ks, ls, folds, rows = last.components, last.actives, last.n_folds, last.max_rows
-            step = ks[1] - ks[0] if len(ks) > 1 else 1
-            break
-    else:
-        folds, rows = min(3, dataset.n_rows), min(dataset.n_rows, campaign.MOST_ROWS)
-        most = max(1, min(state.most_components(now, dataset), rows - rows // folds - 1))
-        ks, ls = (min(2, most), min(12, most)), (1, min(4, most))
-        middle = by_em(now) | {"n_components": (sum(ks) + 1) // 2, "n_active": 1}
-        fit = RunConfig(now.dataset, now.preprocessing, now.model, middle)
-        seconds = estimate_seconds(rows, dataset.n_features, fit) * (ks[1] - ks[0] + 1) * 4 * folds
-        step, rows = 1 + (seconds > LONG and ks[1] - ks[0] > 4), campaign.MOST_ROWS
-    numbers = {"k_from": ks[0], "k_to": ks[-1], "k_step": step, "l_from": ls[0], "l_to": ls[-1]}
-    return numbers | {"n_folds": folds, "max_rows": rows}
 
 
 def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> None:
@@ -206,7 +172,7 @@ def _draw(
         if cell != best:
             _adopt(best, "largest", "secondary")
         if "edge" in text or active == config.actives[-1] < config.components[-1]:
-            wider = {f"choose_l_to-{_scope(config)}": min(2 * active, config.components[-1])}
+            wider = {f"choose_l_to-{scope_of(config)}": min(2 * active, config.components[-1])}
             kit.press("Compare larger L", "choose_wider", st.session_state.update, wider)
         with st.popover("Why?"):
             st.markdown(WHY_HELD_OUT)

@@ -15,7 +15,7 @@ from appca.data.dataset import Dataset
 from appca.jobs.tasks import QualityConfig
 from appca.plots.check import neighbours_kept, unmeasured
 from appca.plots.components import data_uri
-from appca.runs.fit import fit_run
+from appca.runs.fit import fit_run, most_components
 from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.runs.store import Run
@@ -74,7 +74,7 @@ def _variations(shown: Shown) -> dict[str, RunConfig]:
         return {}
     k, active = _sizes(shown)
     data = services.dataset(now.dataset)
-    most = state.most_components(replace(now, model="PPCA", parameters={}), data)
+    most = most_components(replace(now, model="PPCA", parameters={}), data)
 
     def of(model: str, **size: int) -> RunConfig:
         return RunConfig(now.dataset, now.preprocessing, model, size)

@@ -19,7 +19,7 @@ from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
-from appca.runs.fit import halves_of, models_of
+from appca.runs.fit import grid_of, halves_of, models_of, most_components, usual_grid
 from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
@@ -174,7 +174,7 @@ def _controls(
     acts: canvas.Acts | None = None,
 ) -> None:
     active = now.parameters.get("n_active")
-    most = max(state.most_components(now, dataset), now.k)  # the command line allows larger K
+    most = max(most_components(now, dataset), now.k)  # the command line allows larger K
     hint, listed = _meaning(dataset, now.k, now.chosen_size), controls.is_listed(dataset)
     there: dict[str, Any] = {"colours": [], "colour": "", "views": [], "view": ""}
     there["sizes"] = {"k": now.k, "l": active, "most_k": most, "hint": hint}
@@ -325,7 +325,7 @@ def _sizes(dataset: Dataset, now: RunConfig) -> None:
         return
     if worst(of_halves(halves.outcome(home()))) == "good":
         return
-    grid = choose.first_grid(dataset, now)
+    grid = grid_of(now, usual_grid(dataset, now))
     if not _is_measured(dataset, "grid", grid) or (advised := checked(grid, home())) is None:
         return
     k, active = advised[0]

@@ -19,9 +19,10 @@ from appca.data.columns import tidy
 from appca.data.dataset import Dataset, categories
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.sources import load
+from appca.runs.fit import most_components
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
-from appca.runs.run import MODELS, MOST_COMPONENTS, RunConfig, defaults, suited
+from appca.runs.run import MOST_COMPONENTS, RunConfig, defaults, suited
 from appca.runs.store import Run
 from appca.storage.schema import Count, Misfit, fitted
 from appca.ui import services, streamlit_internals
@@ -170,14 +171,6 @@ def set_preprocessing(options: Preprocessing) -> None:
 
 def _change(**parts: Any) -> None:
     _set(fitting_limits(config().to_be_fitted(**parts), current_dataset()))
-
-
-def most_components(wanted: RunConfig, dataset: Dataset) -> int:
-    """Return the largest K: N - 1, and at most D for orthogonal components."""
-    if MODELS[wanted.model].can.beyond_features:
-        return max(1, dataset.n_rows - 1)
-    features = Preprocessing.from_dict(wanted.preprocessing).most_features(dataset.n_features)
-    return max(1, min(dataset.n_rows - 1, features))
 
 
 def fitting_limits(wanted: RunConfig, dataset: Dataset) -> RunConfig:
