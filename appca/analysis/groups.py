@@ -136,11 +136,16 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 
 MOST_COMPARED = 2e10  # numbers in pairs of rows: about 2 s
 NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of others; those of a usual row's own
+NEARLY = 0.3  # of the median distance to the nearest row
 DENSE = 1.2  # about the 90% quantile of the local outlier factor in five data sets
 
 
 def _are_comparable(dataset: Dataset) -> bool:
     return NEAREST < dataset.n_rows <= MOST_COMPARED / max(dataset.X.size, 50 * dataset.n_rows)
+
+
+def _prepared(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
+    return fitted.preprocessing.transform(fitted.completed(dataset.X, dataset.missing))
 
 
 def among_alike(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
@@ -152,7 +157,7 @@ def among_alike(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
 
     if not _are_comparable(dataset):
         return np.zeros(dataset.n_rows, dtype=bool)
-    Y = fitted.preprocessing.transform(fitted.completed(dataset.X, dataset.missing))
+    Y = _prepared(dataset, fitted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of repeated rows
         model = LocalOutlierFactor(n_neighbors=NEAREST, algorithm="brute").fit(Y)
@@ -165,9 +170,9 @@ def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) ->
 
     if not _are_comparable(dataset):
         return np.empty((0, NEAREST), int)
-    before, rows = fitted.preprocessing.transform, fitted.completed(dataset.X, dataset.missing)
-    model = NearestNeighbors(n_neighbors=NEAREST, algorithm="brute").fit(before(rows))
-    return np.asarray(model.kneighbors(None if X is None else before(X), return_distance=False))
+    model = NearestNeighbors(n_neighbors=NEAREST, algorithm="brute").fit(_prepared(dataset, fitted))
+    of = None if X is None else fitted.preprocessing.transform(X)
+    return np.asarray(model.kneighbors(of, return_distance=False))
 
 
 def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
@@ -189,6 +194,26 @@ def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
     return {row: int(most[row]) if 2 * largest[row] >= NEAREST else -1 for row in rows}
 
 
+def mixing(codes: np.ndarray, near: np.ndarray, n: int) -> np.ndarray:
+    """Count rows by their class and, in columns (n, n), the class of most of their nearest rows."""
+    rows = np.flatnonzero(codes >= 0)
+    counts, table = 2 * votes(codes, near)[rows], np.zeros((n, n), dtype=int)
+    counts[np.arange(len(rows)), codes[rows]] += 1  # of equal numbers, the row's own
+    np.add.at(table, (codes[rows], counts.argmax(axis=1)), 1)
+    return table
+
+
+def nearly_equal(dataset: Dataset, fitted: FittedRun, near: np.ndarray) -> dict[int, int]:
+    """Map images or curves far nearer to another one than is usual to it, nearest first."""
+    if not len(near) or (dataset.image_shape is None and not dataset.is_ordered):
+        return {}
+    Y, other = _prepared(dataset, fitted), near[:, 0]
+    apart = np.linalg.norm(Y - Y[other], axis=1)
+    once = (other[other] != np.arange(len(Y))) | (other < np.arange(len(Y)))
+    rows = np.flatnonzero(once & (apart > 0) & (apart < NEARLY * np.median(apart)))
+    return {row: int(other[row]) for row in rows[np.argsort(apart[rows])].tolist()}
+
+
 LEAST, LEAST_USERS = 2, 5  # minimum per side: rows; users of a component, to compare scores
 MOST_CLASSES = 50  # maximum number of classes of a column; the largest are used
 MOST_VALUES = 1 << 24  # maximum number of ranked values; larger data are sampled
@@ -202,7 +227,7 @@ FEWEST_SAMPLED, _BLOCK_VALUES = 1000, 1 << 22
 class GroupDifference(NamedTuple):
     """One quantity compared between the group and the rest."""
 
-    kind: str  # "feature", "score", "use", "class", "subspace" or "measure"
+    kind: str  # "feature", "image", "score", "use", "class", "subspace" or "measure"
     name: str  # a class is “column = class”
     group: float  # median, mean if there are two values or medians contradict, or share of rows
     rest: float
@@ -258,9 +283,9 @@ class GroupComparison(NamedTuple):
 def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComparison:
     """Compare the rows of a group with other rows by labels, features and the fit.
 
-    `sides` (N,) is a mask of the group, or 1 in the group, 0 in the rest and −1 in neither. Pixels
-    are not compared, nor labels that define a side or divide the classes of the group's label or,
-    if the other side is the rest, follow from them.
+    `sides` (N,) is a mask of the group, or 1 in the group, 0 in the rest and −1 in neither. Of
+    pixels, an image's mean is compared. Labels are not if they define a side, divide the classes of
+    the group's label or, if the other side is the rest, follow from them.
     Differences are ranked by effect, ties by Cohen's d. A side needs two rows, else InputError.
     """
     group, rest = np.flatnonzero(sides == 1), np.flatnonzero(sides == 0)
@@ -277,6 +302,7 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
         ("measure", MEASURES, measures, LEAST, every),
         ("score", [f"score on {name}" for name in names], scores, users, every),
         ("use", [f"use of {name}" for name in names], active, 0, every),
+        *_shades(dataset, every),
     ]
     classes, columns = list[str](), [column_of(dataset, fitted, "subspace")]
     columns += [column_of(dataset, fitted, f"label:{name}") for name in dataset.labels]
@@ -322,6 +348,14 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     told.sort(key=lambda x: (-abs(x.effect), -abs(np.nan_to_num(x.d or 0.0)), x.name))
     ordered = dataset.column_names if dataset.is_ordered else ()
     return GroupComparison(len(group), told, sampled, classes, ordered)
+
+
+def _shades(dataset: Dataset, every: np.ndarray) -> Iterator[Any]:
+    """Yield the mean of each image's pixels, or of each colour, as a part of a comparison."""
+    if shape := dataset.image_shape:
+        colours = ["red", "green", "blue"] if shape[2:] else ["pixel"]
+        means = dataset.X.reshape(dataset.n_rows, -1, len(colours)).mean(axis=1, dtype=np.float64)
+        yield "image", [f"mean {colour}" for colour in colours], means, LEAST, every
 
 
 def _members(title: str, codes: np.ndarray, named: Sequence[str]) -> Iterator[Any]:

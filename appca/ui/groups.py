@@ -24,14 +24,15 @@ from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
 from appca.words import capital, counted, listed, number, of_column, percent, shortened
 
-PANELS, REST = 20, "rest"
+PANELS, REST, MIXED = 20, "rest", 3
 KINDS = {"feature": "column", "score": "score", "use": "use of a component"}
-KINDS |= {"subspace": "subspace", "class": "label", "measure": "fit"}
+KINDS |= {"subspace": "subspace", "class": "label", "measure": "fit", "image": "image"}
 
 
 def differences_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw the differences of some rows, and groups of similar rows."""
+    """Draw the differences of some rows, how far classes mix, and groups of similar rows."""
     _differences(dataset, shown)
+    _classes_apart(dataset, shown)
     if st.toggle("Groups of similar rows", key="similar_rows", persist_state="session"):
         _similar(dataset, shown)
 
@@ -68,6 +69,23 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
             "correction (Benjamini-Hochberg). Rows chosen by scores necessarily differ in them. "
             f"Numbers are medians, or means where medians contradict the effect.{some}"
         )
+
+
+def _classes_apart(dataset: Dataset, shown: Shown) -> None:
+    """Say how many rows lie among their own class; the table counts which classes mix."""
+    import pandas as pd
+
+    near = _nearest(dataset, shown)
+    for label, names, codes in kit.every(dataset)[:1] if len(near) else ():
+        table = analysis.mixing(codes, near, len(names))
+        mixed = table - np.diag(np.diag(table))
+        pairs = np.transpose(np.unravel_index(np.argsort(-mixed, axis=None)[:MIXED], mixed.shape))
+        told = [f"{names[a]} among {names[b]} ({mixed[a, b]:,})" for a, b in pairs if mixed[a, b]]
+        most = f"; most mixed: {', '.join(told)}" if told else ""
+        own = percent(np.trace(table) / table.sum())
+        with st.expander(markdown(f"{own} of rows lie among their own {label}{most}")):
+            st.caption("Rows of each class by the class of most of their 10 nearest rows.")
+            st.dataframe(pd.DataFrame(table, names, names), key="classes_apart")
 
 
 def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
@@ -304,6 +322,8 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
     features = {row: f"{ids[row]} ({feature})" for row, feature in odd.items()}
     told = {"Repeated rows": {} if dataset.has_few_values else copies}
     told[capital(ODD[dataset.is_ordered])] = features
+    alike = analysis.nearly_equal(dataset, shown.fitted, _nearest(dataset, shown))
+    told["Nearly equal"] = {row: f"{ids[row]} (like {ids[of]})" for row, of in alike.items()}
     if labels := kit.every(dataset):
         label, names, codes = labels[0]
         among = analysis.strays(codes, _nearest(dataset, shown)).items()

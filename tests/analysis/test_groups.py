@@ -58,6 +58,7 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     of = Dataset("two", X, np.arange(120)), fitted_run(np.ones((120, 4), dtype=bool))
     codes[[5, 99]], near = (1, 0), groups.nearest(*of)
     assert groups.strays(codes, near) == {5: 0, 99: 1}
+    assert groups.mixing(codes, near, 2).tolist() == [[59, 1], [1, 59]]
     gaps = np.zeros(X.shape, bool)
     gaps[7] = [True, False, True, True]
     filled = replace(of[1], imputed=X[gaps])  # neighbours are those of the model's values
@@ -70,6 +71,20 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     codes[99] = 0
     most = np.bincount(codes[near[99]])
     assert groups.strays(codes, near)[99] == (most.argmax() if most.max() >= 5 else -1)
+
+
+def test_images_are_compared_by_their_colours_and_nearly_equal_ones_are_paired(seed):
+    rng, n = np.random.default_rng(seed), 60
+    X = rng.uniform(size=(n, 4, 4, 3))
+    X[:20, ..., 0] += 1.0
+    X[7], X[9] = X[5] + 0.01, X[8]
+    shown = Dataset("red", X.reshape(n, -1), np.arange(n), {}, (4, 4, 3))
+    of = shown, fitted_run(np.ones((n, 48), dtype=bool))
+    told = [d for d in compare(*of, np.arange(n) < 20).differences if d.kind == "image"]
+    assert (told[0].name, told[0].effect, len(told)) == ("mean red", 1.0, 3)
+    assert groups.nearly_equal(*of, groups.nearest(*of)) == {7: 5}, "equal rows are told apart"
+    table = replace(shown, image_shape=None)
+    assert groups.nearly_equal(table, of[1], groups.nearest(*of)) == {}
 
 
 def test_rows_of_a_rare_kind_are_among_alike_and_errors_are_not(seed):
@@ -205,7 +220,7 @@ def test_very_many_values_are_compared_on_a_sample_that_is_stated_and_pixels_are
     assert (found.sampled, found.differences[0].name, found.differences) == (1750, "f5", whole)
     pictures = Dataset("d", dataset.X, dataset.ids, dataset.labels, (2, 4))
     kinds = {one.kind for one in compare(pictures, fitted, mask).differences}
-    assert kinds == {"measure", "score", "use", "subspace", "class"}
+    assert kinds == {"measure", "score", "use", "subspace", "class", "image"}
 
 
 def test_labels_nested_in_the_class_of_the_group_are_no_findings(seed):
