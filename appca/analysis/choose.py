@@ -387,6 +387,12 @@ class StabilityConfig(_HeldOut):
         return Stability(values[:, 6:], values[:, :2] * [-1, 1], values[:, 3:6])
 
 
+def sizes_of(cell: Cell, model: str) -> dict[str, Any]:
+    """Return the parameters of a fit with these K and L."""
+    of_ppca = OF_PPCA if cell[0] == cell[1] and model == "aPPCA" else {}
+    return {"n_components": cell[0], "n_active": cell[1], **of_ppca}
+
+
 def checked(
     config: GridConfig, home: Path, check: Callable[[StabilityConfig], object] = bool
 ) -> tuple[Cell, Cell, str] | None:
@@ -399,9 +405,7 @@ def checked(
         return None
 
     def halves_of(cell: Cell) -> StabilityConfig:
-        sizes = {"n_components": cell[0], "n_active": cell[1]}
-        kind = OF_PPCA if cell[0] == cell[1] and config.model == "aPPCA" else {}
-        parameters = config.parameters | sizes | kind
+        parameters = config.parameters | sizes_of(cell, config.model)
         return StabilityConfig(config.dataset, config.preprocessing, config.model, parameters)
 
     for k, active in config.cells:  # components that halves recover hardly change

@@ -431,12 +431,9 @@ def difference(first: RivalProjection, second: RivalProjection) -> tuple[float, 
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
 
 
-def better(fits: dict[str, RivalProjection], variance: object) -> list[Ranked]:
-    """Return row scales if they beat a fit by `CLEAR` errors, and last the fit.
-
-    The fit has this `latent_variance`. Stopped and unreliable fits are left out.
-    """
-    fitted = {"shared": PAPER, "component": VARIANCES}.get(str(variance))
+def better(fits: dict[str, RivalProjection], fit: dict[str, Any]) -> list[Ranked]:
+    """Return row scales if clearly above the model with these parameters, and last the model."""
+    fitted = {"shared": PAPER, "component": VARIANCES}.get(str(fit.get("latent_variance")))
     lines = [line for line in ranked_models(fits) if "stopped" not in line.fit.note]
     base = [line for line in lines if line.key == fitted]
     offers = [line for line in lines if line.key == ROW_SCALES and line.is_reliable]
@@ -500,10 +497,7 @@ class MaskedConfig(FitCampaign):
         return [(repeat, method) for repeat in range(REPEATS) for method in self.methods]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return a function that hides and predicts cells and returns their error and number.
-
-        Raises InputError if the preprocessing needs complete rows.
-        """
+        """Return a measure of hidden cells; InputError if the preprocessing needs complete rows."""
         rows = sample_of(dataset.n_rows, MOST_MASKED, 0)
         X = dataset.X[rows]
         missing = np.zeros(X.shape, bool) if dataset.missing is None else dataset.missing[rows]

@@ -149,10 +149,7 @@ def _prepared(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
 
 
 def among_alike(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
-    """Return which rows, (N,) bool, lie about as densely as the nearest; none if n is large.
-
-    That is a local outlier factor (Breunig, Kriegel, Ng and Sander, 2000) below `DENSE`.
-    """
+    """Whether rows (N,) have a local outlier factor (Breunig et al., 2000) below `DENSE`."""
     from sklearn.neighbors import LocalOutlierFactor
 
     if not _are_comparable(dataset):

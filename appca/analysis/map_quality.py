@@ -40,10 +40,7 @@ class Quality(NamedTuple):
 
 
 class Trust(NamedTuple):
-    """False and missing neighbours of every row in a picture; NaN for rows not compared.
-
-    Trustworthiness of the picture is the mean of 1 - `false`, continuity that of 1 - `missing`.
-    """
+    """False and missing neighbours (NaN: not compared); 1 - means: trustworthiness, continuity."""
 
     false: np.ndarray  # (N,) 0: no false neighbours; 1: the farthest rows are neighbours
     missing: np.ndarray  # (N,) 0: no missing neighbours; 1: the nearest rows are the farthest
@@ -92,10 +89,7 @@ def trust(X: np.ndarray, E: np.ndarray, *, n_neighbors: int = NEIGHBOURS - 1) ->
 def panel_trust(
     X: np.ndarray, scores: np.ndarray, active: np.ndarray, *, n_neighbors: int = NEIGHBOURS - 1
 ) -> Trust:
-    """Find false and missing neighbours of every row of X (N, D) among the rows of its panel.
-
-    Rows in panels with at most 2 k rows, and rows that `trust` skips, are NaN.
-    """
+    """Find neighbours of X (N, D) in panels; NaN in those of at most 2 k rows, or if skipped."""
     measures = np.full((3, len(X)), np.nan)
     for group in ranked(active):
         rows = group.rows

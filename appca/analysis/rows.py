@@ -139,10 +139,7 @@ class Distances(NamedTuple):
 
 
 def distances(fitted: FittedRun) -> Distances:
-    """Return T2 and Q of every row of a run.
-
-    With noise per feature, T2 is in noise units, and Q is 0 with no degrees of freedom.
-    """
+    """Return T2 and Q of rows; with noise per feature, T2 in its units, Q 0 without freedom."""
     active, m = fitted.active, fitted.scores.astype(np.float64)
     by_feature = np.ndim(fitted.noise_variance) > 0
     noise = 1.0 if by_feature else fitted.noise_variance
@@ -278,10 +275,7 @@ def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) ->
 def mixtures(
     groups: Sequence[SimilarRows], codes: np.ndarray, n_classes: int
 ) -> list[tuple[SimilarRows, Mixture]]:
-    """Count the classes (N,) in each group; negative codes are rows without a class.
-
-    Groups with the most joined classes come first, then tighter groups.
-    """
+    """Count the classes (N,) in groups, most joined classes first; negative codes have none."""
     mixed = []
     for group in groups:
         counts = np.bincount(codes[group.rows][codes[group.rows] >= 0], minlength=n_classes)

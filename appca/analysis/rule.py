@@ -139,10 +139,7 @@ class RowRule(NamedTuple):
 def rule_table(
     scores: np.ndarray, active: np.ndarray, table: Iterable[tuple[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Add the use and the scores (NaN if unused) of components to a table, as columns for rules.
-
-    " (column)" is appended to a column's name if it is taken.
-    """
+    """Add uses and scores (NaN if unused) to a table, with " (column)" if a name is taken."""
     columns: dict[str, Any] = {}
     for name, values in table:
         free = name

@@ -33,19 +33,13 @@ class SavedSelection(NamedTuple):
 
 
 class SelectionStore:
-    """Named selections below ``<home>/selections/<digest of the data set>/``, one NPZ each.
-
-    Files that cannot be read or have the wrong number of rows are skipped; see `damaged`.
-    """
+    """Named selections in ``<home>/selections/<digest>/``; see `damaged` for unreadable ones."""
 
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "selections"
 
     def save(self, digest: str, name: str, mask: np.ndarray) -> str:
-        """Store a selection by name, replacing an older one of that name; return the name.
-
-        Raises InputError without a name or without rows, or if the file cannot be written.
-        """
+        """Store a selection, replacing one of its name; InputError if empty or not writable."""
         name = tidy(name)
         refuse_if(not name, "A saved selection needs a name; type one.")
         refuse_if(not mask.any(), f"There are no rows to save as “{name}”; select some first.")

@@ -152,10 +152,7 @@ class Patterns(NamedTuple):
 def component_table(
     dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: Columns
 ) -> "pd.DataFrame":
-    """Return one line per feature: name, average, and weights, also of scaled features if scaled.
-
-    Pixels are called ``row,column`` (with a colour channel, if any), all counted from 0.
-    """
+    """Return one line per feature (a pixel is ``row,column``, from 0): average and weights."""
     import pandas as pd
 
     table: dict[str, object] = {"feature": _features(dataset), "centre": patterns.mean}

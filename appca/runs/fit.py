@@ -13,7 +13,7 @@ import numpy as np
 from appca.analysis import choose
 from appca.analysis.campaign import MOST_ROWS
 from appca.analysis.choose import GridConfig, StabilityConfig
-from appca.analysis.compare import ModelsConfig
+from appca.analysis.compare import ModelsConfig, Ranked, better
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
@@ -238,6 +238,12 @@ def grid_of(now: RunConfig, numbers: Mapping[str, int]) -> GridConfig:
     usual = {"latent_variance": "shared"} if now.k == now.n_active and now.model == "aPPCA" else {}
     of = now.dataset, now.preprocessing, now.model, by_em(now) | usual  # PCA may have set another
     return GridConfig(*of, ks, ls, n_folds=numbers["n_folds"], max_rows=numbers["max_rows"])
+
+
+def scales_over(dataset: Dataset, now: RunConfig) -> list[Ranked]:
+    """Return row scales if held-out rows clearly prefer them, and last the fit; [] if unknown."""
+    is_plain = now.model == "aPPCA" and now.fits_around_gaps and dataset.missing is None
+    return better(models_of(now).measured(home()), now.parameters) if is_plain else []
 
 
 def project(

@@ -51,16 +51,10 @@ DOUBTS: dict[tuple[str, Any], str] = {  # meaning of an uncertain option, by opt
     ("decimal", "."): "1.234 is a little more than one",
     ("decimal", ","): "1.234 is one thousand two hundred thirty-four",
 }
+SEPARATORS = "Comma", "Semicolon", "Tab", "Pipe |", "Spaces"
 _CHOICES: dict[str, tuple[str, dict[Any, str]]] = {  # label for screen readers; words by value
-    "encoding": (
-        "Encoding",
-        {"utf-8": "UTF-8", "cp1252": "Western European (cp1252)", "latin-1": "Latin-1"}
-        | {"utf-16": "UTF-16"},
-    ),
-    "separator": (
-        "Separator",
-        {",": "Comma", ";": "Semicolon", "\t": "Tab", "|": "Pipe |", " ": "Spaces"},
-    ),
+    "encoding": ("Encoding", {"utf-8": "UTF-8", "cp1252": "Western European (cp1252)"}),
+    "separator": ("Separator", dict(zip(",;\t| ", SEPARATORS, strict=True))),
     "decimal": ("Decimal sign", {".": "Decimal point", ",": "Decimal comma"}),
     "header": (
         "Header",
@@ -68,11 +62,6 @@ _CHOICES: dict[str, tuple[str, dict[Any, str]]] = {  # label for screen readers;
     ),
     "transpose": ("Samples", {False: "Rows are samples", True: "Columns are samples"}),
     "lines": ("Lines", {AUTO: "Totals and notes left out", "all": "Every line is a row"}),
-    "ids": ("Row names", {}),
-    "label": ("Labels", {}),
-    "sheet": ("Sheet", {}),
-    "array": ("The array with the rows", {}),
-    "mask_var": ("Variables", {}),
     "size": (
         "Size",
         {AUTO: "Sizes as they are"} | {(n, n): f"{n} × {n}" for n in (16, 28, 32, 64, 128, 256)},
@@ -80,10 +69,11 @@ _CHOICES: dict[str, tuple[str, dict[Any, str]]] = {  # label for screen readers;
     "colour": ("Colour", {"grey": "Grey", "keep": "Colour"}),
     "classes": ("Classes", {AUTO: "Classes detected", "none": "No classes"}),
     "broken": ("Other files", {"refuse": "Every file is an image", "skip": "Skip other files"}),
-    "na_values": ("Other gaps", {}),
-    "feature_type": ("Features", {}),
-    "missing": ("Missing values", {}),
 }
+_CHOICES["encoding"][1].update({"latin-1": "Latin-1", "utf-16": "UTF-16"})
+_REST = {"ids": "Row names", "label": "Labels", "sheet": "Sheet", "mask_var": "Variables"}
+_REST |= {"array": "The array with the rows", "na_values": "Other gaps", "feature_type": "Features"}
+_CHOICES |= {name: (label, {}) for name, label in (_REST | {"missing": "Missing values"}).items()}
 _CHIPS = {
     "csv": "encoding separator decimal header transpose lines",
     "sheet": "sheet header transpose lines",

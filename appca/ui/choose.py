@@ -14,10 +14,10 @@ from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
 from appca.plots import check as plots
-from appca.runs.fit import grid_of, models_of, most_components, scope_of, usual_grid
+from appca.runs.fit import grid_of, models_of, most_components, scales_over, scope_of, usual_grid
 from appca.runs.home import home
 from appca.runs.run import MODELS as ALL_MODELS
-from appca.runs.run import RunConfig, defaults
+from appca.runs.run import defaults
 from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
@@ -130,7 +130,8 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
             start_button(dataset, config, "grid", label, done)
     if compared:
         others = len(config.cells) - compared if done < len(steps) else 0
-        _draw(config, table, place, buttons, others, prefers_scales(dataset, state.config()))
+        scaled = len(scales_over(dataset, state.config())) > 1
+        _draw(config, table, place, buttons, others, scaled)
     else:
         live()
     out = sum(k >= L for k in config.components for L in config.actives) - len(config.cells)
@@ -152,9 +153,7 @@ def _draw(
     title, doubt = f"Try K = {k} and L = {active}", "no choice here is free" in text
     text += " L = K is PCA." * (k == active)
     title = "Use row scales, then compare again" if scaled else title
-    title = (
-        f"No choice is free of flaws: try K = {k} and L = {active} with care" if doubt else title
-    )
+    title = f"No choice is free of flaws: try K = {k}, L = {active} with care" if doubt else title
     text = f"{SCALED} K = {k} and L = {active}. {text}" if scaled else text
     if k > active and more <= CLEAR * error:
         how = "may do as well" + " or better" * (more < 0)
@@ -206,25 +205,11 @@ def _facts(grid: GridTable, cell: choose.Cell, config: GridConfig) -> list[tuple
     return told
 
 
-def prefers_scales(dataset: Dataset, config: RunConfig) -> bool:
-    """Whether row scales describe held-out rows clearly better than a fit, if compared."""
-    is_plain = config.model == "aPPCA" and config.fits_around_gaps and dataset.missing is None
-    measured = models_of(config).measured(home()) if is_plain else {}
-    lines = compare.better(measured, config.parameters.get("latent_variance"))
-    return len(lines) > 1
-
-
 def _adopt(cell: choose.Cell, key: str, kind: str) -> None:
     (k, active), now = cell, state.config()
     look: Look = {"type": kind, "disabled": (now.k, now.n_active) == cell}
     if st.button(f"Adopt {k} and {active}", f"choose_{key}", **look):
-        _explore(**sizes_of(cell, now.model))
-
-
-def sizes_of(cell: choose.Cell, model: str) -> dict[str, Any]:
-    """Return the parameters of a fit with these K and L."""
-    of_ppca = choose.OF_PPCA if cell[0] == cell[1] and model == "aPPCA" else {}
-    return {"n_components": cell[0], "n_active": cell[1], **of_ppca}
+        _explore(**choose.sizes_of(cell, now.model))
 
 
 def _explore(**parameters: Any) -> None:

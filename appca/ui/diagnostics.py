@@ -17,7 +17,7 @@ from appca.data.dataset import Dataset
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import LEAST_SPAN, likelihood
-from appca.runs.fit import halves_of
+from appca.runs.fit import halves_of, scales_over
 from appca.runs.home import home
 from appca.ui import choose, kit
 from appca.ui.choose import Look
@@ -194,7 +194,7 @@ def _of_kinds(dataset: Dataset, shown: Shown) -> list[Check]:
     if here < there and is_scaled:  # the steadier of two fits is advised
         why = f"Without row scales, halves recover {there} components, not {here}: fit without."
         checks.append(Check("doubtful", "Steadier without row scales", why))
-    elif here <= there and choose.prefers_scales(dataset, now):
+    elif here <= there and len(scales_over(dataset, now)) > 1:
         why = "A scale per row describes held-out rows clearly better: use row scales."
         checks.append(Check("doubtful", "Rows differ in scale", why))
     of = partial(diagnostics.of_classes, fitted, kit.every(dataset))

@@ -10,8 +10,8 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.campaign import FitCampaign
-from appca.analysis.choose import checked
-from appca.analysis.compare import ROW_SCALES, better, variant_settings
+from appca.analysis.choose import checked, sizes_of
+from appca.analysis.compare import variant_settings
 from appca.analysis.components import farthest
 from appca.analysis.diagnostics import of_halves, worst
 from appca.analysis.groups import COLOURS, MAP, TYPE, compare, sentence
@@ -19,7 +19,7 @@ from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
-from appca.runs.fit import grid_of, halves_of, models_of, most_components, usual_grid
+from appca.runs.fit import grid_of, halves_of, models_of, most_components, scales_over, usual_grid
 from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
@@ -301,7 +301,7 @@ def _offer(dataset: Dataset, shown: fits.Shown) -> None:
     few = dataset.n_missing <= FEW_GAPS * dataset.X.size  # they have the features' means here
     if not (is_usual and few and can.is_exact(now.k, now.n_active)):
         return
-    if dataset.n_rows >= LEAST_CHECKED and not (now.fits_around_gaps and _variant(dataset, now)):
+    if dataset.n_rows >= LEAST_CHECKED and not _scales(dataset, now):
         _sizes(dataset, now)
 
 
@@ -318,8 +318,6 @@ def _is_measured(dataset: Dataset, kind: str, check: FitCampaign, most: int | No
 
 def _sizes(dataset: Dataset, now: RunConfig) -> None:
     """Offer K and L that pass the checks on halves of the rows if those of the fit do not."""
-    from appca.ui import choose  # imported after the first picture
-
     halves, no = halves_of(now), f"{dataset.digest} sizes"
     if halves is None or no in fits.declined() or not _is_measured(dataset, "stability", halves):
         return
@@ -329,7 +327,7 @@ def _sizes(dataset: Dataset, now: RunConfig) -> None:
     if not _is_measured(dataset, "grid", grid) or (advised := checked(grid, home())) is None:
         return
     k, active = advised[0]
-    sizes = choose.sizes_of(advised[0], now.model)
+    sizes = sizes_of(advised[0], now.model)
     other = halves_of(replace(now, parameters=now.parameters | sizes))
     if other is not None and worst(of_halves(other.outcome(home()))) == "good":
         st.markdown(
@@ -339,16 +337,13 @@ def _sizes(dataset: Dataset, now: RunConfig) -> None:
         press("Not now", "sizes_not", fits.declined().add, no, type="tertiary")
 
 
-def _variant(dataset: Dataset, now: RunConfig) -> bool:
+def _scales(dataset: Dataset, now: RunConfig) -> bool:
     check, no = models_of(now), f"{dataset.digest} scales"
-    if no in fits.declined() or not _is_measured(dataset, "models", check, 3):
+    if not now.fits_around_gaps or dataset.n_missing or no in fits.declined():
         return False
-    measured = check.measured(home())
-    if dataset.n_missing:
-        del measured[ROW_SCALES]  # needs complete rows
-    lines = better(measured, now.parameters["latent_variance"])
-    if is_offered := len(lines) > 1:
-        best, fitted = lines[0], lines[-1]
+    is_offered = _is_measured(dataset, "models", check, 3) and len(scales_over(dataset, now)) > 1
+    if is_offered:
+        best, fitted = scales_over(dataset, now)
         digits = 2 if best.nats < fitted.nats + 1 else 1
         held_out = (np.asarray(line.fit.log_likelihood) for line in (best, fitted))
         then, before = (fixed(values.mean(), digits) for values in held_out)

@@ -17,8 +17,7 @@ from appca.ui.fits import Shown, seconds, stored
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, about, capital, counted, percent
 
-SCALES = {"none": "As they are", "feature": "Each feature to variance 1"}
-SCALES["global"] = "All by one number"
+SCALES = {"none": "As they are", "feature": "Each feature to variance 1", "global": "By one number"}
 REDUCTIONS = {"none": "Keep all features", "dimensions": "PCA to dimensions"}
 REDUCTIONS["share"] = "PCA to a share of variance"
 VALUES = {"none": "As they are", **{name: capital(x.title) for name, x in PREPARATIONS.items()}}
@@ -84,8 +83,7 @@ def preprocessing(dataset: Dataset) -> None:
 
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
-NEIGHBOURS, DISTANCE = 15, 0.1
-MOST_NEIGHBOURS, LEAST_ROWS = 200, 3
+NEIGHBOURS, DISTANCE, MOST_NEIGHBOURS, LEAST_ROWS = 15, 0.1, 200, 3
 
 
 def map_settings(dataset: Dataset) -> None:

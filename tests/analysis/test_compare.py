@@ -290,9 +290,9 @@ def test_row_scales_of_which_many_are_at_their_limits_are_not_offered():
     assert share_at_limits(u, np.array([0.1, 1, 10])) == 0.75
     assert share_at_limits(u, None) == share_at_limits(None, u) == 0
     fits = lines(paper=(0, 10), scale=(3.0, 12))
-    assert better(fits, "shared")[0].key == "scale"
+    assert better(fits, {"latent_variance": "shared"})[0].key == "scale"
     fits["scale"] = fits["scale"]._replace(note="25% of row scales at their limits")
-    assert better(fits, "shared")[0].key == PAPER
+    assert better(fits, {"latent_variance": "shared"})[0].key == PAPER
     assert "at their limits" in ranked_models(fits)[0].flaws[0]
 
 

@@ -214,7 +214,7 @@ def test_k_and_l_that_pass_are_offered(start, table, jobs, monkeypatch, here, th
 
 @pytest.mark.parametrize(("scaled", "plain", "told"), [(4, 4, 1), (1, 4, 0), (4, 1, 1)])
 def test_the_steadier_of_two_fits_is_advised(start, table, monkeypatch, scaled, plain, told):
-    monkeypatch.setattr(diagnostics.choose, "prefers_scales", lambda *_: True)
+    monkeypatch.setattr(diagnostics, "scales_over", lambda *_: [1, 2])
     run = run_of(table, n_components=4, n_active=2)
     with_scales = run_of(table, n_components=4, n_active=2, row_scale="learned")
     for each, n in ((run, plain), (with_scales, scaled)):
