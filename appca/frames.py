@@ -25,7 +25,7 @@ MOST_CATEGORIES = 1000  # maximum number of classes of a column that colours row
 EXACT = 1 << 53  # larger integers become texts, which keep all digits
 UNIT = re.compile(  # names of columns whose rows are related
     r"(?i)(^|_| )(subject|patient|participant|donor|animal|site|plot|station|household|hospital|"
-    r"school)s?([_ ]?(id|no|nr|number))?$"
+    r"school|speaker|writer|respondent|rater|reader)s?([_ ]?(id|no|nr|number))?$"
 )
 _MEASURED = re.compile(r"(?i)(^|[^a-z])(age|exper(ience)?|tenure|years|count)([^a-z]|$)")
 _NO_DATE = np.datetime64("NaT", "us")
@@ -178,8 +178,7 @@ def column_of(name: str, values: Any) -> TableColumn:
             return number_column(name, x)
     elif len(levels) > MOST_CLASSES and not is_class and all(map(_WHOLE.fullmatch, levels)):
         return number_column(name, [np.nan if text is None else float(text) for text in x])
-    order = np.argsort(first)
-    coded = np.full(len(x), np.nan)
+    order, coded = np.argsort(first), np.full(len(x), np.nan)
     coded[there] = np.argsort(order)[codes]
     names = levels[order].tolist()
     return TableColumn(name, "class", coded, tuple(map(_name, names) if is_number else names))

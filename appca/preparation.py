@@ -255,8 +255,7 @@ def proposed(dataset: Any) -> tuple[str, str]:
     zero = float((X == 0).mean())
     is_counted = is_whole and least >= 0 and zero > LEAST_ZERO and bool((np.rint(X) == X).all())
     if is_counted and X.shape[1] >= LEAST_COUNTED and X.max() >= 10 * np.median(X[X > 0]):
-        kind = "Whole numbers with a long tail"
-        is_text = zero > MOSTLY_ZERO and _are_words(names)
+        kind, is_text = "Whole numbers with a long tail", zero > MOSTLY_ZERO and _are_words(names)
         reason = f"{kind}, {percent(zero)} of them zero{', in columns named by words' * is_text}."
         return "tfidf" if is_text else "counts", reason
     long = np.array([len(np.unique(x)) > MANY for x in X.T])
@@ -455,6 +454,5 @@ def _skewness(X: np.ndarray) -> np.ndarray:
 def _offset_and_factor(X: np.ndarray) -> float:
     """Return the share of variance explained if rows are shifted, scaled copies of their mean."""
     mean = X.mean(axis=0)
-    basis = np.linalg.qr(np.stack([np.ones_like(mean), mean], axis=1))[0]
-    centred = X - mean
+    basis, centred = np.linalg.qr(np.stack([np.ones_like(mean), mean], axis=1))[0], X - mean
     return float(((centred @ basis) ** 2).sum() / max((centred**2).sum(), 1e-300))

@@ -36,8 +36,7 @@ def weighted_axes(Y: Array, w: Array, n_axes: int) -> tuple[Array, Array, Array]
     values, V = np.linalg.eigh(B @ B.T if is_wide else B.T @ B)
     values, V = np.maximum(values[::-1], 0.0), V[:, ::-1][:, :n_axes]
     if is_wide:
-        root = np.sqrt(values[: V.shape[1]])
-        wide = np.zeros((D, min(n_axes, D)))
+        root, wide = np.sqrt(values[: V.shape[1]]), np.zeros((D, min(n_axes, D)))
         np.divide(B.T @ V, root, out=wide[:, : len(root)], where=root > 1e-7 * root[0])
         values, V = np.pad(values, (0, D - len(values))), wide
     signs = np.where(V[np.abs(V).argmax(axis=0), range(V.shape[1])] < 0.0, -1.0, 1.0)
@@ -235,8 +234,7 @@ def _expect(state: _State, Y: Array) -> tuple[Array, Array, Array, Array]:
     (K, D, L), N = state.W.shape, len(Y)
     scaled = np.swapaxes(state.W, 1, 2) / state.noise
     M = np.eye(L) + scaled @ state.W
-    V = np.linalg.inv(M)
-    P = (Y @ scaled.reshape(K * L, D).T).reshape(N, K, L).transpose(1, 0, 2)
+    V, P = np.linalg.inv(M), (Y @ scaled.reshape(K * L, D).T).reshape(N, K, L).transpose(1, 0, 2)
     P = P - np.einsum("kld,kd->kl", scaled, state.means)[:, None]
     H, precise = P @ V, state.means / state.noise
     squares = (np.square(Y) @ (1.0 / state.noise))[:, None] - 2.0 * Y @ precise.T
@@ -265,8 +263,7 @@ def _step(state: _State, Y: Array, R: Array, H: Array, V: Array, beta: Array) ->
 
 def _step_common(state: _State, Y: Array, R: Array, H: Array, V: Array, _beta: Array) -> _State:
     """M step with common loadings: scores u = xi_k + C_k h on A, where A = W_0 and so C_0 = I."""
-    sizes = R.sum(axis=0)
-    inverse = np.linalg.pinv(state.W[0])
+    sizes, inverse = R.sum(axis=0), np.linalg.pinv(state.W[0])
     xi, C = state.means @ inverse.T, inverse @ state.W
     U = xi[:, None] + H @ np.swapaxes(C, 1, 2)
     inside = C @ V @ np.swapaxes(C, 1, 2)

@@ -172,8 +172,7 @@ def unknown(
 
     `kind` is, for example, "column", `place` " in “file.npz”"; `choice` replaces the list of names.
     """
-    names = list(map(str, choices))
-    text = str(wanted).casefold()
+    names, text = list(map(str, choices)), str(wanted).casefold()
     by_text = {name.casefold(): name for name in reversed(names[:10_000])}
     close = [by_text[match] for match in get_close_matches(text, by_text, _NEAR)]
     parts = [f"the nearest {'are' if len(close) > 1 else 'is'} {listed(close)}"] if close else []
@@ -188,8 +187,7 @@ def unknown(
 
 def listed(names: list[str], most: int = 6) -> str:
     """List the first names in quotation marks, and count the others."""
-    shown = ", ".join(f"“{shortened(name)}”" for name in names[:most])
-    more = len(names) - most
+    shown, more = ", ".join(f"“{shortened(name)}”" for name in names[:most]), len(names) - most
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 

@@ -244,10 +244,7 @@ def umap(split: Split, cap: Cap) -> RivalProjection:
 
 
 def log_density(Y: np.ndarray, mean: np.ndarray, B: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Return the log density (m,), in nats, of rows Y (m, D) under N(mean, W'W + diag(noise)).
-
-    B are the loadings W (q, D), `mean` and the variances `noise` (D,). No D x D matrix is built.
-    """
+    """Return log densities (m,) of rows Y (m, D) under N(mean, B'B + diag(noise)), in nats."""
     W, Z = B.astype(np.float64) / np.sqrt(noise), (Y.astype(np.float64) - mean) / np.sqrt(noise)
     inner = np.linalg.cholesky(np.eye(len(W)) + W @ W.T)
     explained = np.linalg.solve(inner, W @ Z.T)
@@ -443,11 +440,7 @@ def better(fits: dict[str, RivalProjection], fit: dict[str, Any]) -> list[Ranked
 
 
 def advise(lines: list[Ranked]) -> ModelAdvice | None:
-    """Return the recommended variant, preferably a reliable one; None until one is measured.
-
-    A variant ties with the best if the paired difference is within two standard errors. Ties are
-    ranked: the paper's model first, then row scales alone, then the fewest parameters.
-    """
+    """Return the best variant; of ties, the paper's, row scales, then the fewest parameters."""
     variants = [line for line in lines if line.key in VARIANTS]
     variants = [line for line in variants if line.is_reliable] or variants
     if not variants:

@@ -30,11 +30,7 @@ class AlignedDraws(NamedTuple):
 def summarise(
     components: np.ndarray, reference: np.ndarray, view: Callable[[Floats], ArrayLike] = np.asarray
 ) -> AlignedDraws:
-    """Average aligned draws (chain, draw, K, D) for each component.
-
-    If there are many draws, evenly spaced draws are used. The reference (K', D), K' <= K, sets
-    order and signs. `view` is a linear map applied before averaging, such as to data units.
-    """
+    """Average aligned draws (chain, draw, K, D) after the linear map `view`; some, if many."""
     from appca.models.draws import match
 
     to = reference.astype(np.float64)
@@ -96,11 +92,7 @@ def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndar
 def extremes(
     rows: FittedRun, k: int, n: int, missing: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows with the lowest and the highest scores on component k, counted from 0.
-
-    Only rows that use the component count, with at most half of its squares `missing` (N, D): at
-    most n per end, most extreme first, no row at both.
-    """
+    """Return up to n rows at each end of component k, farthest first, that use and measure it."""
     users, squares = np.flatnonzero(rows.active[:, k]), np.square(rows.components[k])
     if missing is not None and missing.shape[1] == rows.components.shape[1]:
         users = users[2 * (missing[users] @ squares) < squares.sum()]
@@ -221,10 +213,7 @@ def title(components: tuple[int, ...]) -> str:
 
 
 def principal_scores(Y: Any, n_components: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return scores (N, n), shares and directions (n, D) of principal components.
-
-    Y are rows, or yields blocks. The most extreme score of each is positive; n <= `n_components`.
-    """
+    """Return `n_components` scores (N, n), shares, directions (n, D) of rows Y, or of blocks."""
     from appca.models.blocks import stream
     from appca.models.rows import Observations, about, centre_of, project
     from appca.models.stiefel import principal, upright
@@ -263,11 +252,7 @@ def explained_shares(fitted: FittedRun, dataset: Dataset) -> tuple[np.ndarray, f
 
 
 def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, float, float]:
-    """Compare values (N,) of the rows `inside`, (N,) bool, with all others.
-
-    Returns their number, mean and standard deviation, Cohen's d (difference of means in pooled
-    standard deviations) and its standard error; these are NaN if a side has under two rows.
-    """
+    """Return number, mean, sd, Cohen's d and its error of values (N,) `inside` against others."""
     members, rest = values[inside], values[~inside]
     n, m = len(members), len(rest)
     mean, sd = (float(members.mean()), float(members.std(ddof=1))) if n > 1 else (np.nan, np.nan)

@@ -136,7 +136,8 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 
 MOST_COMPARED = 2e10  # numbers in pairs of rows: about 2 s
 NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of others; those of a usual row's own
-NEARLY = 0.3  # of the median distance to the nearest row
+NEARLY, APART = 0.3, 1.5  # of the median distance to the nearest row, to the fifth of a class
+LEAST_IN_CLASS, FEW_APART, FIFTH = 20, 3, 5  # rows of a class to compare; of these, listed
 DENSE = 1.2  # about the 90% quantile of the local outlier factor in five data sets
 
 
@@ -162,20 +163,32 @@ def among_alike(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
 
 
 def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) -> np.ndarray:
-    """Return the nearest rows (m, NEAREST) of rows X (m, D), or of each row; none if n is large."""
+    """Return the nearest rows (m, NEAREST) of X, or of rows in other units; none if n is large."""
     from sklearn.neighbors import NearestNeighbors
 
     if not _are_comparable(dataset):
         return np.empty((0, NEAREST), int)
-    model = NearestNeighbors(n_neighbors=NEAREST, algorithm="brute").fit(_prepared(dataset, fitted))
-    of = None if X is None else fitted.preprocessing.transform(X)
-    return np.asarray(model.kneighbors(of, return_distance=False))
+    units, of = dataset.units, None if X is None else fitted.preprocessing.transform(X)
+    k = NEAREST + (np.bincount(units).max() - 1) * (X is None)
+    model = NearestNeighbors(n_neighbors=min(k, dataset.n_rows - 1), algorithm="brute")
+    near = model.fit(_prepared(dataset, fitted)).kneighbors(of, return_distance=False)
+    if k > NEAREST:  # rows of one patient are alike whatever their class
+        order = np.argsort(units[near] == units[:, None], axis=1, kind="stable")
+        near = np.take_along_axis(near, order, axis=1)
+    return np.asarray(near[:, :NEAREST])
 
 
 def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
     """Count the classes (m, C) of the nearest rows (m, NEAREST)."""
     of = codes[near]
     return np.stack([(of == code).sum(axis=1) for code in range(codes.max() + 1)], axis=1)
+
+
+def most_near(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Return the class (N,) of most of the nearest rows of each row; of equal ones, its own."""
+    counts = 2 * votes(codes, near)
+    counts[np.arange(len(near)), codes] += codes >= 0
+    return np.asarray(counts.argmax(axis=1))
 
 
 def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
@@ -193,11 +206,26 @@ def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
 
 def mixing(codes: np.ndarray, near: np.ndarray, n: int) -> np.ndarray:
     """Count rows by their class and, in columns (n, n), the class of most of their nearest rows."""
-    rows = np.flatnonzero(codes >= 0)
-    counts, table = 2 * votes(codes, near)[rows], np.zeros((n, n), dtype=int)
-    counts[np.arange(len(rows)), codes[rows]] += 1  # of equal numbers, the row's own
-    np.add.at(table, (codes[rows], counts.argmax(axis=1)), 1)
+    rows, table = codes >= 0, np.zeros((n, n), dtype=int)
+    np.add.at(table, (codes[rows], most_near(codes, near)[rows]), 1)
     return table
+
+
+def apart_in_class(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> dict[int, float]:
+    """Map a few rows of each class, farthest first, to how far they lie from it, usually 1."""
+    from sklearn.neighbors import NearestNeighbors
+
+    if not _are_comparable(dataset):
+        return {}
+    Y, far = _prepared(dataset, fitted), list[tuple[float, int]]()
+    for code in range(codes.max() + 1):
+        if len(rows := np.flatnonzero(codes == code)) >= LEAST_IN_CLASS:
+            model = NearestNeighbors(n_neighbors=FIFTH, algorithm="brute").fit(Y[rows])
+            away = model.kneighbors()[0][:, -1]
+            times = away / max(np.median(away), np.finfo(float).tiny)
+            most = np.argsort(-times)[:FEW_APART]
+            far += [(float(times[i]), int(rows[i])) for i in most if times[i] > APART]
+    return {row: ratio for ratio, row in sorted(far, reverse=True)}
 
 
 def nearly_equal(dataset: Dataset, fitted: FittedRun, near: np.ndarray) -> dict[int, int]:

@@ -236,11 +236,7 @@ def nearest_classes(
     codes: np.ndarray,
     names: Sequence[str],
 ) -> list[tuple[str | None, float]]:
-    """Find the nearest class of each class in the projection.
-
-    Each row votes for the class of the nearest row of another class in its own subspace. Returns
-    the winning class and its share of the votes; None if no row shares its subspace with another.
-    """
+    """Return the class that most rows of each class have nearest in their subspace; its share."""
     from scipy.spatial.distance import cdist
 
     votes = np.zeros((len(names), len(names)), dtype=int)

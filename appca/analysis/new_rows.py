@@ -209,8 +209,8 @@ def odd_in_features(
     away = (away - start) / np.maximum(excess, start / 10)  # for ties
     far = away.max(axis=1)
     alone = far / max(_tail_limit(far, most), np.log(n * d))  # beyond: 0.1 of n d exponentials
-    worst = np.where(2 * alone > joint, away.argmax(axis=1), np.abs(unexpected).argmax(axis=1))
-    both = np.maximum(alone, joint)
+    both, is_alone = np.maximum(alone, joint), (alone > 1) | (2 * alone > joint)
+    worst = np.where(is_alone, away.argmax(axis=1), np.abs(unexpected).argmax(axis=1))
     return np.argsort(-both, kind="stable")[: (both > 1).sum()], varied[worst], both
 
 

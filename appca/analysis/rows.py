@@ -227,11 +227,7 @@ def similar(
     size: int = 20,
     seed: int = 0,
 ) -> list[SimilarRows]:
-    """Group the rows of every subspace by k-means of their projections, tightest groups first.
-
-    Scores are (N, K), components (K, D). A group has about `size` rows. Subspaces without
-    components or with fewer than `LEAST_ROWS` rows are skipped.
-    """
+    """Group rows of each subspace by k-means of projections, `size` a group, tightest first."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 

@@ -166,10 +166,7 @@ def component_table(
 def component_npz(
     dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: Columns
 ) -> bytes:
-    """Return an NPZ of `components` (K, D) and `mean` (D,) in units of the data, with names.
-
-    It also has `features`, `names`, `explained_variance`, `components_of_fit`, `mean_of_fit`.
-    """
+    """Return an NPZ of components (K, D), mean (D,), names, in data units and those of the fit."""
     arrays = patterns._asdict() | {
         "features": np.array(_features(dataset), dtype="U"),
         "names": np.array(headings(fitted, columns), dtype="U"),

@@ -89,8 +89,7 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
 
 def rows_of_codes(codes: Codes, X: Any, labels: Any, images: Any) -> GivenRows:
     """Combine rows with labels and images; without X, the codes are the rows' values."""
-    by_image = images is not None and not isinstance(images, (tuple, list))
-    values = X
+    by_image, values = images is not None and not isinstance(images, (tuple, list)), X
     if X is None:
         values = np.asarray(images).reshape(len(images), -1) if by_image else codes.values
     shape = None if X is None and not by_image else images

@@ -184,8 +184,7 @@ def subspaces(usage: Usage) -> Groups:
     rank[order] = np.arange(len(order))
     rows = usage.priority[stable_order(rank[member[usage.priority]], len(order))]
     kept = order[:MOST_PANELS]
-    start = np.concatenate([[0], np.cumsum(counts[kept])])
-    gathered = len(order) - len(kept)
+    start, gathered = np.concatenate([[0], np.cumsum(counts[kept])]), len(order) - len(kept)
     return Groups([sets[g] for g in kept], rows, start, counts[kept], gathered, len(rows))
 
 
@@ -213,8 +212,7 @@ def pairs(usage: Usage) -> Groups:
         inside = np.isin(codes, kept)
         codes, rows = codes[inside], rows[inside]
     start = np.concatenate([[0], np.cumsum(counts[kept])])
-    names = [_pair_of(int(code), K) for code in kept]
-    rows = rows[stable_order(codes, K * K + 1)]
+    names, rows = [_pair_of(int(code), K) for code in kept], rows[stable_order(codes, K * K + 1)]
     return Groups(names, rows, start, totals[kept], 0, len(looked_at))
 
 

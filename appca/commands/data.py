@@ -175,8 +175,7 @@ def _missing(dataset: Dataset, lines: dict[str, str], gaps: str) -> dict[str, st
     by_column = dataset.missing.sum(axis=0)
     some = found.few([f"{names[j]} ({by_column[j]:,})" for j in np.flatnonzero(by_column)])
     share = percent(dataset.n_missing / dataset.X.size, 1)
-    rows = counted(len(dataset.incomplete_rows), "row")
-    cells = counted(dataset.n_missing, "cell")
+    rows, cells = counted(len(dataset.incomplete_rows), "row"), counted(dataset.n_missing, "cell")
     return {"Missing": f"{cells} ({share}) in {rows}, {gaps}: {some}"}
 
 

@@ -47,8 +47,7 @@ class ReadLimits(NamedTuple):
         return f"{self.n_bytes / 1e6:,.0f} MB"
 
 
-LIMITS = ReadLimits()
-ONE_IS_ENOUGH = ReadLimits(least_rows=1)
+LIMITS, ONE_IS_ENOUGH = ReadLimits(), ReadLimits(least_rows=1)
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 _ROW_BYTES = 64  # memory per row for ids and hashes

@@ -81,8 +81,7 @@ def likely_shapes(X: np.ndarray, prefer_columns: bool = False) -> list[Judged]:
         h, w, channels, by_column = shape
         images = some[:, pixel_order(shape)].reshape(len(some), h, w, channels)
         down, across = (float(np.abs(np.diff(images, axis=axis)).mean()) for axis in (1, 2))
-        rough = max(down, across) / any_two
-        line = h if by_column else w * channels
+        rough, line = max(down, across) / any_two, h if by_column else w * channels
         # in a series, differences grow with distance
         near, half = (float(np.abs(some[:, n:] - some[:, :-n]).mean()) for n in (line, line // 2))
         is_even = max(down, across) < _ALIKE * min(down, across)

@@ -190,8 +190,7 @@ def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
     most = max_iter - len(values)
     if len(values) <= 2 * _WINDOW:
         return None
-    late = values[-1] - values[-1 - _WINDOW]
-    early = values[-1 - _WINDOW] - values[-1 - 2 * _WINDOW]
+    late, early = values[-1] - values[-1 - _WINDOW], values[-1 - _WINDOW] - values[-1 - 2 * _WINDOW]
     if late <= tol:
         return 0
     if tol <= 0 or late >= early:
@@ -296,8 +295,7 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     def report(progress: "Progress") -> None:
         pace.at("describing the rows", progress.iteration / progress.max_iter)
 
-    rows_described = described(run.config, run.fitted, rows["X"], report)
-    file = file_of(home, key)
+    rows_described, file = described(run.config, run.fitted, rows["X"], report), file_of(home, key)
     files.write_cached(file, run.id, **rows_described.row_arrays())
     file_of(home, key, "-rows").unlink(missing_ok=True)
     files.prune(file.parent, "*.npz", MOST_BYTES, keep=file)
@@ -317,8 +315,7 @@ def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     run: Any = wanted.run
     if wanted.name == "whitening" and options["data"] not in SOURCES:
         run = partial(run, source=str(DatasetStore(context.home).path(options["data"])))
-    began = time.perf_counter()
-    outcome = run(options, Paced(context).at, PROCESSES)
+    began, outcome = time.perf_counter(), run(options, Paced(context).at, PROCESSES)
     context.report("storing", 1.0)
     seconds = time.perf_counter() - began
     return {"study": StudyStore(context.home).save(wanted, options, outcome, seconds)}

@@ -210,8 +210,7 @@ def screen(
     if not whole and runs[-1].stop_reason != loop.STOPPED:
         fitting = MAX_COORDINATE_BYTES // (drawn.basis.shape[1] * rows.dtype.itemsize)
         held = _coordinates(rng, rows, drawn.basis, max(fitting, sample.n))
-        runs = _best(runs, FINALISTS, sample.mass)
-        size = LARGER_SAMPLE * sample.n
+        runs, size = _best(runs, FINALISTS, sample.mass), LARGER_SAMPLE * sample.n
         part = some_rows(rng, held, size, learn_mean=settings.learn_mean) if size < held.n else held
         runs = _best(_go_on(runs, part, control, tol, limit=iterations), 1, part.mass)
         runs = _go_on(runs, held, control, loop.WINDOW * control.tol, window=LAST_WINDOW)
@@ -495,8 +494,7 @@ def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMContr
             sample, at = drawn(size)
         run = _best_start(rng, sample, start, at, several=sample is rows)
         if sampled := sample.n < rows.n:
-            run = _go_on([run], sample, at, SAMPLE_TOL)[0]
-            size = LARGER_SAMPLE * sample.n
+            run, size = _go_on([run], sample, at, SAMPLE_TOL)[0], LARGER_SAMPLE * sample.n
             if size * LARGER_SAMPLE <= rows.n:
                 before, (sample, at) = sample, drawn(size)
                 run = moved(run, before, sample, at.settings)

@@ -74,8 +74,7 @@ def noise_variance(prior: InverseGamma, n_entries: int, squares: float) -> Inver
 def latent_variance(prior: InverseGamma, X: Array, Z: Indicators, each: bool) -> InverseGamma:
     """Return p(tau2 | X, Z), from active entries only; with `each`, one tau2 per component."""
     axis = 0 if each else None
-    count = Z.sum(axis=axis)
-    squares = np.square(X).sum(axis=axis, where=Z)
+    count, squares = Z.sum(axis=axis), np.square(X).sum(axis=axis, where=Z)
     return InverseGamma(prior.shape + count / 2, prior.rate + squares / 2)
 
 
@@ -215,8 +214,7 @@ def log_buffet(Z: Indicators, alpha: float, labelled: bool) -> float:
     """
     N, K = Z.shape
     m = Z.sum(axis=0)
-    m = m[m > 0]
-    H = harmonic(N)
+    m, H = m[m > 0], harmonic(N)
     total = len(m) * np.log(alpha) - alpha * H - np.log(pdtr(K, alpha * H))
     total += (gammaln(m) + gammaln(N - m + 1) - gammaln(N + 1)).sum()
     if labelled:

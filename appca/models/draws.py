@@ -240,8 +240,7 @@ class AveragedPosterior(Posterior):
 
     def bands_of(self, rng: Generator, X: Array, level: float) -> Array:
         """Return credible bands (2, N, K) of x * z, quantiles of scores drawn at all draws."""
-        bands = np.zeros((2, len(X), self.K))
-        draws = list(self._each())
+        bands, draws = np.zeros((2, len(X), self.K)), list(self._each())
         draws *= -(-LEAST_SCORES // len(draws))
         for start in range(0, len(X), BAND_ROWS):
             rows = X[start : start + BAND_ROWS]

@@ -409,8 +409,7 @@ def expect_block(
         log_sum, r, p = polynomials.over_supports(a, prior)
     P *= shrink
     r = block.weighted(r)
-    S = r * P
-    used = r.sum(axis=0)
+    S, used = r * P, r.sum(axis=0)
     second = np.einsum("nk,nk->k", S, P) + used * v
     value = float(block.weighted(log_sum).sum())
     sizes = 0.0 if p is None else block.weighted(p).sum(axis=0)

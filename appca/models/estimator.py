@@ -84,8 +84,7 @@ def write(path: Path | str, model: Any, behind: Any = None) -> None:
         facts["preprocessing"] = behind.preprocessing.to_dict()
         learned = behind.preprocessing_.arrays()
         arrays |= {PREPROCESSING + name: value for name, value in learned.items()}
-    buffer = io.BytesIO()
-    members = {f"{name}.npy": value for name, value in arrays.items()}
+    buffer, members = io.BytesIO(), {f"{name}.npy": value for name, value in arrays.items()}
     packed.write(buffer, {ESTIMATOR: numbered(facts)}, members)
     files.write(Path(path), buffer.getvalue())
 
@@ -223,8 +222,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         signs : sequence of int, length K, optional
             1, or -1 to flip the sign of the component that becomes row j, and of its scores.
         """
-        K = len(self.fitted_arrays()["components"])
-        places = [int(row) for row in order]
+        K, places = len(self.fitted_arrays()["components"]), [int(row) for row in order]
         turned = [1] * K if signs is None else [int(sign) for sign in signs]
         if sorted(places) != list(range(K)) or len(turned) != K or not set(turned) <= {1, -1}:
             msg = (

@@ -56,8 +56,7 @@ class FactorSettings(NamedTuple):
 def coefficients(state: FactorState, rows: Rows, n_active: int) -> SupportsOfRows:
     """Project the rows; |y - mu|^2 = |y - origin|^2 + 2 shift'W'(y - origin) + |W shift|^2."""
     G = (state.W.T @ state.W).astype(np.float64, copy=False)
-    P = project(rows, state.W).astype(np.float64, copy=False)
-    toward = G @ state.shift
+    P, toward = project(rows, state.W).astype(np.float64, copy=False), G @ state.shift
     squares = rows.squares + 2.0 * (P @ state.shift) + state.shift @ toward
     background = em.background(squares, state.noise, rows.n_features)
     c, model = (P + toward) / state.noise, CollapsedModel(G / state.noise, PRIOR)
@@ -93,8 +92,7 @@ def expect_sets(
         members[worst] = supports.search(few, ANNEALED, seen.model, keep=True)[0]
     at = RowSupports(seen.c, members, seeds)
     members, moments = supports.search(at, betas, seen.model, weights=rows.weights)
-    log_conditional = seen.background + moments.value
-    counts = rows.weighted(np.ones(members.shape))
+    log_conditional, counts = seen.background + moments.value, rows.weighted(np.ones(members.shape))
     used = np.bincount(members.ravel(), counts.ravel(), minlength=len(seen.model.A))
     sums = _sums(log_conditional, (moments.H, moments.second, used), state, rows, settings)
     return sums, members, log_conditional
@@ -145,8 +143,7 @@ def maximise(
 
 def extend(before: FactorState, now: FactorState, beta: float, settings: Any) -> FactorState:
     """Take a momentum step theta = now + beta (now - before), with sigma2 in logs."""
-    change = beta * math.log(now.noise / before.noise)
-    most = MAX_MOMENTUM_LOG_CHANGE
+    change, most = beta * math.log(now.noise / before.noise), MAX_MOMENTUM_LOG_CHANGE
     noise = now.noise * math.exp(min(max(change, -most), most))
     W = now.W + beta * (now.W - before.W)
     return FactorState(W, now.shift + beta * (now.shift - before.shift), max(noise, settings.floor))

@@ -86,8 +86,7 @@ def exchanges(Lam: Floats, c: Floats, members: Members) -> Exchanges:
     x = (c[:, L:] - np.vecmat(v, cross)) / s
     s, x = s[:, None, :], x[:, None, :]
     Q = np.diagonal(P, axis1=1, axis2=2)[:, :, None] + np.square(D) / s
-    b = (v[:, :, None] - D * x) / Q
-    f = 0.5 * (np.linalg.slogdet(P)[1] + np.vecdot(c[:, :L], v))
+    b, f = (v[:, :, None] - D * x) / Q, 0.5 * (np.linalg.slogdet(P)[1] + np.vecdot(c[:, :L], v))
     gain = 0.5 * (s * np.square(x) - np.log(s) - Q * np.square(b) - np.log(Q))
     return Exchanges(order, P, v, D, s, x, Q, b, f, gain)
 

@@ -101,8 +101,7 @@ def dictionary(rng: Generator, rows: Rows, n_components: int, n_active: int) -> 
     if some.origin is not None:
         Y -= some.origin
     power = np.square(Y).sum(axis=1)
-    counted = some.weighted(power)
-    U = Y / np.sqrt(np.where(power > 0.0, power, 1.0))[:, None]
+    counted, U = some.weighted(power), Y / np.sqrt(np.where(power > 0.0, power, 1.0))[:, None]
     far, chosen = np.ones(len(U)), np.empty((n_components, Y.shape[1]))
     for k in range(n_components):
         distance = counted * far

@@ -45,8 +45,7 @@ def reassociated(function: Function) -> Function:
     return kernel(function, fastmath={"reassoc", "contract"}, **_BARE)
 
 
-LANES = 64
-MANTISSA = np.int64(2**52 - 1)
+LANES, MANTISSA = 64, np.int64(2**52 - 1)
 ONE = np.int64(1023 << 52)  # the bits of 1.0
 LOG_2, ROOT_2 = math.log(2.0), math.sqrt(2.0)
 

@@ -252,8 +252,7 @@ class InBatches(Estimator):
         at: Stepwise = self.__dict__.get("_stepwise") or self._first_step()
         K, D = self.components_.shape
         most = max(KEPT_ROWS, KEPT_ROWS_PER_COMPONENT * K)
-        most = min(most, MOST_KEPT_BYTES // (D * X.itemsize))
-        rows = about(X, at.middle, weights)
+        most, rows = min(most, MOST_KEPT_BYTES // (D * X.itemsize)), about(X, at.middle, weights)
         if not begun:
             self._stepwise = at._replace(fitted_mass=0.0, kept=at.kept.joined(rows, most))
             return self

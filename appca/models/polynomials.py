@@ -193,12 +193,10 @@ def best(logits: Floats, sizes: int | Floats) -> tuple[Mask, Floats]:
     if isinstance(sizes, int):
         chosen = top(logits, sizes)
         return chosen, log_weight(logits, chosen, sizes)
-    order = np.argsort(-logits, axis=1, kind="stable")
-    gains = np.zeros((n, K + 1))
+    order, gains = np.argsort(-logits, axis=1, kind="stable"), np.zeros((n, K + 1))
     np.cumsum(np.take_along_axis(logits, order, axis=1), axis=1, out=gains[:, 1:])
     gains += np.log(sizes) - log_counts(K)
-    size = gains.argmax(axis=1)
-    chosen = np.zeros((n, K), dtype=bool)
+    size, chosen = gains.argmax(axis=1), np.zeros((n, K), dtype=bool)
     np.put_along_axis(chosen, order, np.arange(K) < size[:, None], axis=1)
     return chosen, gains[np.arange(n), size]
 
@@ -301,6 +299,5 @@ def points(variance: Array, n_components: int, n_active: int) -> tuple[Array, Ar
     count = np.minimum(half, (widest * size / (2.0 * np.pi)).astype(int))
     most = count.max()
     m = np.arange(1, most + most % 2 + 1)[:, None]
-    m = np.where(m <= count, m, 0)
-    angle = 2.0 * np.pi / size
+    m, angle = np.where(m <= count, m, 0), 2.0 * np.pi / size
     return size, m * angle, (n_active * m) % size * angle

@@ -450,8 +450,7 @@ class SupportPosterior(PosteriorOfDraw):
     def description(self, X: Array) -> Description:
         seen = self.supports_of(X)
         (Z, value), sums = seen.best(), seen.summed()
-        H = seen.means(Z)
-        rows = Rows(X, self.mean, np.empty(0), X.shape[1])
+        H, rows = seen.means(Z), Rows(X, self.mean, np.empty(0), X.shape[1])
         share = share_of(seen.background + value - sums.log_likelihood)
         error = mean_squares(rows, H, self.components)
         results = H.astype(X.dtype, copy=False), Z, sums.inclusion, share, error

@@ -299,8 +299,7 @@ class NonparametricPPCA(FreeModel):
     def _first(self, rng: Generator, rows: Rows, far: bool) -> GibbsState:
         """Start from PPCA or its random rotation, with columns active where they gain."""
         K = min(self.max_components, rows.n - 1, rows.n_features)
-        lead = principal(rng, rows, K)
-        variance = float(rows.squares.mean()) / rows.n_features
+        lead, variance = principal(rng, rows, K), float(rows.squares.mean()) / rows.n_features
         start = climb.closed_form(rows, lead, LEAST_NOISE * variance)
         W = lead.V @ stiefel.random(rng, K, K) if far else lead.V
         learned = isinstance(self.latent_variance, str)

@@ -324,8 +324,7 @@ def thin(rows: Rows) -> Thin:
     values, U = scipy.linalg.eigh(products.T, overwrite_a=True, driver="evr")
     values, U = values[::-1], U[:, ::-1]
     r = max(int(np.sum(values > GRAM_RESOLUTION * values[0])), 1)
-    root = np.sqrt(values[:r])
-    coordinates = np.empty((rows.n, r), rows.dtype, order="F")
+    root, coordinates = np.sqrt(values[:r]), np.empty((rows.n, r), rows.dtype, order="F")
     np.multiply(U[:, :r], root / weights, out=coordinates, casting="same_kind")
     thinned = Rows(coordinates, None, rows.squares, rows.n_features, weights=rows.weights)
     return Thin(thinned, weights * U[:, :r] / root)

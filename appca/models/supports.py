@@ -131,8 +131,7 @@ def draw_seeds(rng: Generator, n: int) -> Seeds:
 def row_seeds(X: NDArray[np.floating]) -> Seeds:
     """Hash the bits of each row X (n, D) to its seed, by a random linear form."""
     factors = draw_seeds(np.random.default_rng(0), X.shape[1]) | np.uint64(1)
-    form = np.empty(len(X), np.uint64)
-    size = max(1, SEED_BYTES // (8 * X.shape[1]))
+    form, size = np.empty(len(X), np.uint64), max(1, SEED_BYTES // (8 * X.shape[1]))
     for start in range(0, len(X), size):
         part = np.ascontiguousarray(X[start : start + size])
         bits = part.view(np.uint64 if X.dtype == np.float64 else np.uint32)

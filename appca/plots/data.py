@@ -105,8 +105,7 @@ def likelihood(
     """
     step = "sweep" if sampled else "iteration"
     per_row = np.asarray(values, dtype=np.float64) / n_rows
-    finite = per_row[np.isfinite(per_row)]
-    limits = None
+    finite, limits = per_row[np.isfinite(per_row)], None
     if len(finite):
         low = np.quantile(finite, 0.1) if len(finite) >= 10 else finite.min()
         low = low if finite.max() - low > LEAST_SPAN else finite.min()

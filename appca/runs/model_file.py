@@ -175,8 +175,7 @@ def model_bytes(
 
     `names` are the names of the data's features, if any.
     """
-    buffer = io.BytesIO()
-    kept = model.model_arrays() | about_run(config, info, names)
+    buffer, kept = io.BytesIO(), model.model_arrays() | about_run(config, info, names)
     write(buffer, {}, {f"{name}.npy": value for name, value in kept.items()})
     return buffer.getvalue()
 

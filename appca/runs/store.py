@@ -206,8 +206,7 @@ def is_passing(error: BaseException | None) -> bool:
 @files.unless_changed("config.json", ARRAYS)
 def _read(folder: Path) -> Run:
     meta = _read_meta(folder)
-    config = RunConfig.from_record(meta["config"])
-    size = (folder / ARRAYS).stat().st_size
+    config, size = RunConfig.from_record(meta["config"]), (folder / ARRAYS).stat().st_size
     msg = None
     if meta["id"] != folder.name:
         msg = f"it is named {folder.name} but contains {meta['id']}"

@@ -136,8 +136,7 @@ def _judged(
     began = time.perf_counter()
     model.fit(series[parts[0]])
     seconds, described = time.perf_counter() - began, model.describe(series)
-    errors = np.sqrt(described.error)
-    courses = brain.unit(model.components_.astype(np.float64))
+    errors, courses = np.sqrt(described.error), brain.unit(model.components_.astype(np.float64))
     k, sign, followed = 0, 1.0, dict.fromkeys(("r", "p", "r_shifted"))
     if stimulus is not None:
         r = courses @ stimulus.plain

@@ -169,8 +169,7 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
             for pattern in patterns
         ]
         joint = np.stack(densities) + np.log(count / len(Z_of_law))[:, None]
-        method = f"exact, over {len(patterns)} sets"
-        best = patterns[joint.argmax(axis=0)]
+        method, best = f"exact, over {len(patterns)} sets", patterns[joint.argmax(axis=0)]
         return Oracle(best, logsumexp(joint, axis=0), np.zeros(len(Y)), method)
     c, model = Y @ truth.W / noise, CollapsedModel(truth.W.T @ truth.W / noise, 1.0)
     base: np.ndarray = em.background(np.square(Y).sum(axis=1), noise, D)
@@ -200,8 +199,7 @@ def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.nd
     left, right, _, paired = match(truth[used], W)
     cosine = np.zeros(Z.shape[1])
     cosine[used[left]] = paired
-    judged = cosine[Z.mean(axis=0) >= LEAST_SHARE]
-    width = max(Z.shape[1], Z_estimated.shape[1])
+    judged, width = cosine[Z.mean(axis=0) >= LEAST_SHARE], max(Z.shape[1], Z_estimated.shape[1])
     wrong = np.logical_xor(Z[:, used[left]], Z_estimated[:, right]).sum()
     wrong += np.delete(Z, used[left], axis=1).sum() + np.delete(Z_estimated, right, axis=1).sum()
     mean, least = (float(take(judged)) if len(judged) else math.nan for take in (np.mean, np.min))

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis import campaign, choose, compare, tables
-from appca.analysis.campaign import CLEAR
+from appca.analysis import choose, compare, tables
+from appca.analysis.campaign import CLEAR, Campaign
 from appca.analysis.choose import MODELS, GridConfig, GridTable
-from appca.analysis.compare import MEANS, METHODS, MaskedConfig, ModelAdvice, ModelsConfig
+from appca.analysis.compare import MEANS, METHODS, MaskedConfig, ModelAdvice, ModelsConfig, Ranked
 from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
@@ -42,9 +42,7 @@ WHY_HELD_OUT = (
 )
 
 
-def start_button(
-    dataset: Dataset, config: campaign.Campaign, kind: str, label: str, done: int = 0
-) -> None:
+def start_button(dataset: Dataset, config: Campaign, kind: str, label: str, done: int = 0) -> None:
     """Draw the button that starts or resumes a campaign, with the estimated time."""
     seconds = sum(estimate(config, dataset)[done:])
     spec, label = config.to_dict() | {"key": config.id}, f"{label}, {about(seconds)}"
@@ -314,9 +312,7 @@ def _name_of(key: str, config: ModelsConfig) -> str:
     return ", ".join(names).capitalize() or "The paper's model"
 
 
-def _models_chart(
-    config: ModelsConfig, lines: list[compare.Ranked], advice: ModelAdvice | None
-) -> None:
+def _models_chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice | None) -> None:
     names = {line.key: _name_of(line.key, config) for line in lines}
     labels = {line.key: f"{names[line.key]} {_signed(line.nats)}" for line in lines}
     if advice is not None:
@@ -341,7 +337,7 @@ def _answered(
     dataset: Dataset,
     config: ModelsConfig,
     fits: dict[str, compare.RivalProjection],
-    lines: list[compare.Ranked],
+    lines: list[Ranked],
     advice: ModelAdvice,
 ) -> None:
     kit.answer(*_said(config, advice))

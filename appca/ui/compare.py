@@ -205,7 +205,7 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
     have_supports = not any(fitted.active.all() for fitted in both)
     if have_supports:
         told.append((percent(overlap), "of a row's components shared"))
-    st.html(kit.numbers(told) + _matches(dataset, *both, pairs))
+    st.html(kit.numbers(told) + _matches(dataset, both, pairs))
     if second.config.preprocessing != shown.config.preprocessing:
         st.caption("The two fits use different preprocessing.")
     if have_supports and (n := int(moved.sum())):
@@ -227,10 +227,8 @@ def _pictures(dataset: Dataset, both: dict[str, Shown]) -> None:
             canvas.draw(dataset, scenes[i], firsts[i], choice, key=f"compare_{i}", height=HEIGHT)
 
 
-def _matches(
-    dataset: Dataset, first: FittedRun, second: FittedRun, pairs: list[ComponentPair]
-) -> str:
-    drawn = [picture_list(fitted, dataset, dark=is_dark()) for fitted in (first, second)]
+def _matches(dataset: Dataset, both: tuple[FittedRun, ...], pairs: list[ComponentPair]) -> str:
+    drawn = [picture_list(fitted, dataset, dark=is_dark()) for fitted in both]
     if not all(drawn):
         return ""
     figures = ""

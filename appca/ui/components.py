@@ -393,7 +393,7 @@ def _names(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> None:
     names, every = dataset.column_names, components.patterns(shown.fitted, None)
     heavy = {(k + 1, names[j]) for k, w in enumerate(every) for j in np.argsort(-abs(w))[:NAMING]}
     told = zip(tests["component"], tests["column"], strict=True)
-    tests = tests[[each in heavy or each[1] not in names for each in told]]
+    tests = tests[[x in heavy or x[1] not in (*names, dataset.related) for x in told]]
     rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
     of = tests, np.array(dataset.column_names)[(dataset.X[rows] == 0).mean(axis=0) > 0.5]
     proposed = {} if shown.run is None else association.proposed_names(*of)

@@ -30,9 +30,9 @@ KINDS |= {"subspace": "subspace", "class": "label", "measure": "fit", "image": "
 
 
 def differences_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw the differences of some rows, how far classes mix, and groups of similar rows."""
-    _differences(dataset, shown)
+    """Draw how far classes mix, the differences of some rows, and groups of similar rows."""
     _classes_apart(dataset, shown)
+    _differences(dataset, shown)
     if st.toggle("Groups of similar rows", key="similar_rows", persist_state="session"):
         _similar(dataset, shown)
 
@@ -75,17 +75,20 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
     """Say how many rows lie among their own class; the table counts which classes mix."""
     import pandas as pd
 
-    near = _nearest(dataset, shown)
+    near, unit = _nearest(dataset, shown), dataset.related
     for label, names, codes in kit.every(dataset)[:1] if len(near) else ():
         table = analysis.mixing(codes, near, len(names))
         mixed = table - np.diag(np.diag(table))
         pairs = np.transpose(np.unravel_index(np.argsort(-mixed, axis=None)[:MIXED], mixed.shape))
         told = [f"{names[a]} among {names[b]} ({mixed[a, b]:,})" for a, b in pairs if mixed[a, b]]
-        most = f"; most mixed: {', '.join(told)}" if told else ""
-        own = percent(np.trace(table) / table.sum())
-        with st.expander(markdown(f"{own} of rows lie among their own {label}{most}")):
-            st.caption("Rows of each class by the class of most of their 10 nearest rows.")
+        said = f"{percent(np.trace(table) / table.sum())} of rows lie among their own {label}"
+        said += f"; most mixed: {', '.join(told)}" * bool(told)
+        with st.expander(markdown(said)):
+            of = f"most of their 10 nearest rows{f' of another {unit}' if unit else ''}"
+            st.caption(markdown(f"Rows of each {label} by that of {of}; of equal ones, their own."))
             st.dataframe(pd.DataFrame(table, names, names), key="classes_apart")
+        findings = st.session_state.setdefault(state.KEYS.findings, {})
+        findings[shown.key, f"{label} apart"] = f"{said}."  # the report includes it
 
 
 def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
@@ -317,22 +320,25 @@ def unusual_sentences(dataset: Dataset, shown: Shown) -> tuple[str, str]:
 
 def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, dict[int, str]]:
     """Describe copies, rows odd in their features, and rows among those of another class."""
-    ids = dataset.ids
-    copies = {row: f"{ids[row]} (like {ids[of]})" for row, of in dataset.repeated_rows.items()}
-    features = {row: f"{ids[row]} ({feature})" for row, feature in odd.items()}
-    told = {"Repeated rows": {} if dataset.has_few_values else copies}
-    told[capital(ODD[dataset.is_ordered])] = features
-    alike = analysis.nearly_equal(dataset, shown.fitted, _nearest(dataset, shown))
-    told["Nearly equal"] = {row: f"{ids[row]} (like {ids[of]})" for row, of in alike.items()}
-    if labels := kit.every(dataset):
-        label, names, codes = labels[0]
-        among = analysis.strays(codes, _nearest(dataset, shown)).items()
-        near = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
-        told[f"Among rows of another {label}"] = near
-        pairs = {} if dataset.has_few_values else dataset.equal_rows
-        same = {row: of for row, of in pairs.items() if codes[row] != codes[of]}
-        equal = {row: f"{ids[row]} (like {ids[of]})" for row, of in same.items()}
-        told[f"Equal to a row of another {label}"] = equal
+    ids, key, fitted, near = dataset.ids, shown.key, shown.fitted, _nearest(dataset, shown)
+
+    def like(pairs: dict[int, int]) -> dict[int, str]:
+        few = dataset.has_few_values  # rows are usually equal
+        return {} if few else {row: f"{ids[row]} (like {ids[of]})" for row, of in pairs.items()}
+
+    told = {capital(ODD[dataset.is_ordered]): {row: f"{ids[row]} ({x})" for row, x in odd.items()}}
+    for label, names, codes in kit.every(dataset)[:1]:
+        among = analysis.strays(codes, near).items()
+        classes = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
+        told[f"Among rows of another {label}"] = classes
+        same = {row: of for row, of in dataset.equal_rows.items() if codes[row] != codes[of]}
+        told[f"Equal to a row of another {label}"] = like(same)
+        apart = partial(analysis.apart_in_class, dataset, fitted, codes)
+        far = kept(f"classes-apart-{key}-{label}", apart).items()
+        said = {row: f"{ids[row]} ({names[codes[row]]}, {x:.1f} times)" for row, x in far}
+        told[f"Farthest from others of their {label}, times the usual distance"] = said
+    pairs = kept(f"nearly-{key}", partial(analysis.nearly_equal, dataset, fitted, near))
+    told |= {"Nearly equal": like(pairs), "Repeated rows": like(dataset.repeated_rows)}
     return {what: of for what, of in told.items() if of}
 
 
@@ -359,7 +365,8 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             st.markdown(markdown(said_of), width="content")
             press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
             gone = counted(len(of), "row")
-            if key != "among" or len(of) <= MOST_WRONG * dataset.n_rows:  # else classes overlap
+            is_few = len(of) <= MOST_WRONG * dataset.n_rows  # else classes overlap
+            if key != "farthest" and (key != "among" or is_few):
                 controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
     columns |= rows.nearest_classes(dataset, _nearest(dataset, shown))
     row = rows.draw(dataset, shown.fitted, said, order, shown.key, columns)

@@ -357,8 +357,9 @@ def nearest_classes(dataset: Dataset, near: np.ndarray) -> dict[str, np.ndarray]
     """Return by label the class of most of the nearest rows (m, NEAREST) of m rows."""
     said = dict[str, np.ndarray]()
     for label, names, codes in every(dataset)[:MOST_LABELS] if len(near) else ():
-        votes = groups.votes(codes, near)
-        of = zip(votes.argmax(axis=1), votes.max(axis=1), strict=True)
+        votes, is_old = groups.votes(codes, near), len(near) == len(codes)
+        most = groups.most_near(codes, near) if is_old else votes.argmax(axis=1)
+        of = zip(most, votes.max(axis=1), strict=True)
         texts = [f"{names[c]} ({n} of {groups.NEAREST})" if n else "none" for c, n in of]
         said[f"nearest {label}"] = np.array(texts)
     return said

@@ -39,8 +39,7 @@ def test_the_polar_factor_beats_every_other_matrix(seed, n_rows, n_columns):
     A = normal(rng, n_rows, n_columns)
     W = stiefel.polar(A)
     assert_orthonormal(W)
-    best = np.vdot(W, A)
-    others = matrices(rng, 300, n_rows, n_columns)
+    best, others = np.vdot(W, A), matrices(rng, 300, n_rows, n_columns)
     assert (np.einsum("ndk,dk->n", others, A) <= best + 1e-12).all()
     assert best == pytest.approx(np.linalg.norm(A, "nuc"), rel=1e-13)
 
@@ -57,8 +56,7 @@ def test_at_the_polar_factor_the_multiplier_is_symmetric_and_positive(seed, size
 @pytest.mark.parametrize("rank", [0, 1, 3])
 def test_what_a_deficient_matrix_leaves_open_comes_from_the_previous_one(seed, rank):
     rng = np.random.default_rng(seed)
-    A = normal(rng, 9, rank) @ normal(rng, rank, 4)
-    previous = stiefel.random(rng, 9, 4)
+    A, previous = normal(rng, 9, rank) @ normal(rng, rank, 4), stiefel.random(rng, 9, 4)
     W = stiefel.polar(A, previous)
     assert_orthonormal(W)
     assert np.vdot(W, A) == pytest.approx(np.linalg.norm(A, "nuc"), rel=1e-12)
@@ -123,8 +121,7 @@ def test_the_conditional_of_a_pair_has_the_ratios_of_the_joint_on_both_branches(
     F, W = 100 * normal(rng, n_rows, n_columns), stiefel.random(rng, n_rows, n_columns)
     i, j = n_columns - 1, 0
     a, b = W[:, i], W[:, j]
-    branches = stiefel.pair_parameters(F, W, np.array([i]), np.array([j]))
-    constants = []
+    branches, constants = stiefel.pair_parameters(F, W, np.array([i]), np.array([j])), []
     for (p, q), sign in zip(branches, (1, -1), strict=True):
         for t in rng.uniform(-np.pi, np.pi, 5):
             moved = W.copy()
@@ -212,8 +209,7 @@ def test_the_cosine_has_the_moments_of_its_density(seed, kappa, dimension):
 
 
 def test_two_by_two_draws_have_the_moments_of_both_halves_by_quadrature(seed):
-    rng = np.random.default_rng(seed)
-    F = np.array([[1.2, -0.4], [0.3, -0.5]])
+    rng, F = np.random.default_rng(seed), np.array([[1.2, -0.4], [0.3, -0.5]])
     angle = np.arange(4000) * 2 * np.pi / 4000
     c, s = np.cos(angle), np.sin(angle)
     W = np.concatenate([np.array([[c, -s], [s, c]]), np.array([[c, s], [s, -c]])], axis=2)
@@ -294,8 +290,7 @@ def test_principal_directions_equal_those_of_a_singular_value_decomposition(
 def test_thin_coordinates_keep_all_inner_products_and_lead_back(centred, seed):
     X = decaying((25, 80), seed)
     rows = about(X, centre_of(X) if centred else None)
-    space = thin(rows)
-    B = X - X.mean(axis=0) if centred else X
+    space, B = thin(rows), X - X.mean(axis=0) if centred else X
     assert space.rows.X.shape[1] == 25 - centred
     assert space.rows.n_features == 80
     close(space.rows.X @ space.rows.X.T, B @ B.T, atol=1e-9)
@@ -307,8 +302,7 @@ def test_thin_coordinates_keep_all_inner_products_and_lead_back(centred, seed):
 
 
 def test_sketched_directions_hold_what_principal_ones_hold(seed):
-    rng = np.random.default_rng(seed)
-    spread = 1.0 / np.arange(1, 201)
+    rng, spread = np.random.default_rng(seed), 1.0 / np.arange(1, 201)
     X = rng.standard_normal((500, 200)) * spread @ np.linalg.qr(rng.standard_normal((200, 200)))[0]
     rows = about(X, centre_of(X))
     V, best = sketched(rng, rows, 10), principal(rng, rows, 10).V
@@ -344,8 +338,7 @@ def test_a_start_from_weighted_rows_is_that_from_repeated_ones(name, seed):
 
 
 def test_rows_of_the_data_are_drawn_as_loadings_by_their_weight(seed):
-    Y = np.eye(6) - np.eye(6).mean(axis=0)
-    w = np.array([1e6, 1e6, 1e-6, 1e-6, 1e-6, 1e-6])
+    Y, w = np.eye(6) - np.eye(6).mean(axis=0), np.array([1e6, 1e6, 1e-6, 1e-6, 1e-6, 1e-6])
     rows = about(Y, None, w)
     W = independent_components.dictionary(np.random.default_rng(seed), rows, 2, 1).W
     close(np.sort(np.abs(unit(W).T).argmax(axis=1)), [0, 1])
@@ -393,8 +386,7 @@ def test_independent_components_start_at_the_true_loadings_and_principal_ones_do
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_all_starts_explain_the_variance_there_is(dtype, seed):
     Y = drawn(seed, 300, 8, 6, 2, noise=0.5)[0].astype(dtype)
-    rows = rows_of(Y)
-    rng = np.random.default_rng(seed)
+    rows, rng = rows_of(Y), np.random.default_rng(seed)
     total = rows.squares.sum() / 300
     for name, start in independent_components.NAMED.items():
         for K in (3, 6, 8, 11):

@@ -55,8 +55,7 @@ def test_sums_over_all_sets_are_exact(K, L, D, noise, seed):
     sets = em_adaptive_fa.supports_of(K, L)
     f = em_adaptive_fa.log_joint(Y, W, mu, v, L) + np.log(len(sets)) - base(Y, mu, v)[:, None]
     p = em_adaptive_fa.support_probabilities(Y, W, mu, v, L)
-    near = {"rtol": 1e-7, "atol": 1e-7 if noise < 0.1 else 1e-9}
-    whole = set_tree.sums(c, model, L)
+    near, whole = {"rtol": 1e-7, "atol": 1e-7 if noise < 0.1 else 1e-9}, set_tree.sums(c, model, L)
     close(whole.log_sum, np.logaddexp.reduce(f, axis=1), rtol=1e-9)
     moments = em_adaptive_fa.moments(Y, W, mu, v, L, p)
     for sums, dense in zip(whole[3:6], moments, strict=True):
@@ -191,8 +190,7 @@ SIGMA2, TAU2 = 0.3, 1.4
 
 def free_world(seed, n_components, n_rows=6, n_features=4, noise=SIGMA2):
     rng = np.random.default_rng(seed)
-    W = rng.normal(size=(n_features, n_components))
-    weights = rng.uniform(0.1, 0.8, n_components)
+    W, weights = rng.normal(size=(n_features, n_components)), rng.uniform(0.1, 0.8, n_components)
     Z = rng.random((n_rows, n_components)) < weights
     X = rng.normal(size=Z.shape) * np.sqrt(TAU2) * Z
     Y = X @ W.T + np.sqrt(noise) * rng.normal(size=(n_rows, n_features))
@@ -239,13 +237,11 @@ def test_sums_hold_where_weights_are_thousands_of_nats_apart(seed):
 def test_sets_are_drawn_from_their_posterior(seed):
     W, Y, q = free_world(seed, n_components=4, n_rows=3)
     log_joint, sets = joint(W, Y, q)
-    wanted = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
-    n = 20_000
+    wanted, n = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None]), 20_000
     many = q._replace(c=np.repeat(q.c, n, axis=0))
     uniforms = np.random.default_rng(seed).random(len(many.c))
     drawn = many.every_set(uniforms=uniforms).drawn.reshape(3, n, 4)
-    counts = (drawn[:, :, None] == sets).all(axis=3).sum(axis=1)
-    expected = n * wanted
+    counts, expected = (drawn[:, :, None] == sets).all(axis=3).sum(axis=1), n * wanted
     statistic = (np.square(counts - expected) / expected).sum(axis=1)
     assert (statistic < 60).all()  # 15 degrees of freedom; even draws give thousands
     assert (np.square(counts - n / 16) / (n / 16)).sum(axis=1).min() > 1000
@@ -350,8 +346,7 @@ def test_a_row_alone_in_twos_or_among_others_is_told_the_same(
     kind, k, n_active, dtype, seed, monkeypatch
 ):
     model = model_of(kind, k, n_active, dtype)
-    X = rows_about(model, dtype)
-    order = np.random.default_rng(seed).permutation(ROWS)
+    X, order = rows_about(model, dtype), np.random.default_rng(seed).permutation(ROWS)
     wanted = joined([model.describe(X)])
     for cores in (1, 2):
         monkeypatch.setattr(threads, "cores", lambda cores=cores: cores)
@@ -741,8 +736,7 @@ def successive(rng, logits, n_active):
 
 @pytest.mark.parametrize("n_active", [1, 2, 4])
 def test_draws_have_the_frequencies_of_every_subset(route, seed, n_active):
-    rng = np.random.default_rng(seed)
-    logits = np.array([0.0, 2.5, -1.0, 0.7, 0.7])
+    rng, logits = np.random.default_rng(seed), np.array([0.0, 2.5, -1.0, 0.7, 0.7])
     a = np.tile(logits, (20_000, 1))
     active = polynomials.draw(rng, a, n_active)
     assert (active.sum(axis=1) == n_active).all()
@@ -806,8 +800,7 @@ def test_sums_inclusion_and_sizes_equal_enumeration(K, spread, seed):
 
 
 def test_a_size_that_is_nearly_certain_gives_the_sums_of_fixed_size(seed):
-    a = 5.0 * np.random.default_rng(seed).standard_normal((60, 8))
-    rho = np.full(9, 1e-30)
+    a, rho = 5.0 * np.random.default_rng(seed).standard_normal((60, 8)), np.full(9, 1e-30)
     rho[3] = 1.0
     log_e, r = polynomials.inclusion(a, 3)
     log_sum, r_sizes, sizes = polynomials.over_supports(a, rho)

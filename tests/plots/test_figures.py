@@ -25,10 +25,8 @@ from tests.fitted_runs import fitted_run
 
 K, L = (2, 4, 8), (1, 2)
 VALUES = np.array([[-9.5, -8.25], [-7.0, np.nan], [-6.0, -5.0]])
-GRID = check.Picture(VALUES, K, L, "nats per row")
-COSINES = np.array([[1.0, 0.5], [0.8, 0.7]])
-CLIMB = -100.0 + np.arange(30.0)
-SHARED = np.array([[4.0, 1.0], [1.0, 2.0]])
+GRID, COSINES = check.Picture(VALUES, K, L, "nats per row"), np.array([[1.0, 0.5], [0.8, 0.7]])
+CLIMB, SHARED = -100.0 + np.arange(30.0), np.array([[4.0, 1.0], [1.0, 2.0]])
 Z = np.array([[True, False, False], [True, True, False]])
 
 
@@ -397,8 +395,7 @@ def test_components_of_ordered_features_are_curves_over_the_numbers_in_their_nam
 def test_the_sheet_holds_all_components_in_reading_order():
     patterns = np.zeros((7, 4))
     patterns[range(7), np.arange(7) % 4] = 1
-    sheet = component_sheet(patterns, (2, 2))
-    side = 112 + 8
+    sheet, side = component_sheet(patterns, (2, 2)), 112 + 8
     assert sheet.shape == (2 * side - 8, 6 * side - 8, 3)
     assert (sheet[side - 8 : side] == 255).all()
     assert (sheet[side:, side - 8 :] == 255).all(), "no image stands there"
@@ -452,8 +449,7 @@ def test_columns_become_classes_or_numbers_and_classes_are_sorted_as_people_coun
 
 
 def levels_of(values, n_classes: int = 0) -> style.Levels:
-    kind = "category" if n_classes else "number"
-    names = tuple(f"{i}" for i in range(n_classes))
+    kind, names = "category" if n_classes else "number", tuple(f"{i}" for i in range(n_classes))
     return style.levels(style.Colour(kind, "x", np.asarray(values), names))
 
 

@@ -68,8 +68,7 @@ def m_step(Y, h, M, sigma2, L, mu=None, sigma2_W=np.inf):
     N, D = Y.shape
     K = h.shape[1]
     ybar, hbar = (Y.mean(axis=0), h.mean(axis=0)) if mu is None else (mu, np.zeros(K))
-    B = (Y - ybar).T @ (h - hbar)
-    centred = M - N * np.outer(hbar, hbar)
+    B, centred = (Y - ybar).T @ (h - hbar), M - N * np.outer(hbar, hbar)
     W = B @ np.linalg.inv(centred + sigma2 / sigma2_W * np.eye(K))
     mu = ybar - W @ hbar
     squares = np.sum((Y - ybar) ** 2) - 2 * np.trace(W.T @ B) + np.trace(W.T @ W @ centred)

@@ -88,8 +88,7 @@ def m_step(Y, at, supports, p, *, by_feature=False, latent="shared", learn_mean=
     b, sbar = at.mu, np.zeros(K)
     if learn_mean:
         b, sbar = inverse @ Y / inverse.sum(), S.sum(axis=0) / inverse.sum()
-    A = (Y - b).T @ S
-    power = inverse @ (Y - b) ** 2
+    A, power = (Y - b).T @ S, inverse @ (Y - b) ** 2
     s = at.psi**-0.5
     for _ in range(rounds):
         U, _, Vt = np.linalg.svd(s[:, None] * A, full_matrices=False)
@@ -106,8 +105,7 @@ def m_step(Y, at, supports, p, *, by_feature=False, latent="shared", learn_mean=
         S, Q = S * np.sqrt(sigma2_old), Q * sigma2_old
         residual = inverse @ np.sum((Y - mu) ** 2, axis=1) - 2 * np.sum(V * ((Y - mu).T @ S))
         sigma2 = (residual + Q.sum()) / (N * D)
-        s = np.full(D, sigma2**-0.5)
-        tau2 = tau2 * sigma2_old / sigma2
+        s, tau2 = np.full(D, sigma2**-0.5), tau2 * sigma2_old / sigma2
     omega, sizes = p.sum(axis=(0, 1)) / N, supports.sum(axis=1)
     rho = np.array([p[:, sizes == size].sum() for size in range(K + 1)]) / N
     return at._replace(W=V / s[:, None], mu=mu, tau2=tau2, psi=s**-2, omega=omega, rho=rho)

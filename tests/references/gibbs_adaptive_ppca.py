@@ -52,8 +52,7 @@ def sweep(rng, Y, state, prior):
     """Redraw Z and u, X, W, mu, sigma2, tau2, omega and rho."""
     Z, u = draw_supports_and_scales(rng, Y, state)
     state = redraw_given(rng, Y, Z, state._replace(u=u), prior)
-    omega = rng.dirichlet(1 + np.sum(u[:, None] == state.grid, axis=0))
-    rho = state.rho
+    omega, rho = rng.dirichlet(1 + np.sum(u[:, None] == state.grid, axis=0)), state.rho
     if rho.max() < 1:
         rho = rng.dirichlet(1 + np.bincount(Z.sum(axis=1), minlength=len(rho)))
     return state._replace(omega=omega, rho=rho)
@@ -65,8 +64,7 @@ def redraw_given(rng, Y, Z, state, prior):
     shrink = state.tau2 / (state.tau2 + sigma2)
     X = Z * rng.normal((Y - mu) @ W * shrink, root * np.sqrt(shrink * sigma2))
     W = matrix_von_mises_fisher.draw(rng, (Y - mu).T @ (X / root**2) / sigma2, W)
-    variance = 1 / (np.sum(1 / u) / sigma2 + 1 / prior.mean_variance)
-    left = Y - X @ W.T
+    variance, left = 1 / (np.sum(1 / u) / sigma2 + 1 / prior.mean_variance), Y - X @ W.T
     mu = rng.normal(variance * np.sum(left / root**2, axis=0) / sigma2, np.sqrt(variance))
     noise = conditionals.noise_variance(prior.noise, (left - mu) / root)
     sigma2 = conditionals.draw_inverse_gamma(rng, *noise)

@@ -46,8 +46,7 @@ def probability(odds, y, W, z, k, state):
 
 def draw_scores(rng, y, W, z, state):
     """x of one row given z."""
-    x = np.zeros(len(z))
-    given = low_rank.scores(y, W[:, z], state.mu, state.sigma2)
+    x, given = np.zeros(len(z)), low_rank.scores(y, W[:, z], state.mu, state.sigma2)
     x[z] = conditionals.draw_normal(rng, *given)
     return x
 

@@ -10,10 +10,8 @@ import numpy as np
 
 def log_density(Y, W, mu, sigma2, tau2=1.0):
     """Log p(y_n | W) of rows (N, D) or of one row (D,): y ~ N(mu, sigma2 I + W diag(tau2) W')."""
-    C = sigma2 * np.eye(len(W)) + (W * tau2) @ W.T
-    R = Y - mu
-    log_det = np.linalg.slogdet(C).logabsdet
-    squares = np.vecdot(R, np.linalg.solve(C, R.T).T)
+    C, R = sigma2 * np.eye(len(W)) + (W * tau2) @ W.T, Y - mu
+    log_det, squares = np.linalg.slogdet(C).logabsdet, np.vecdot(R, np.linalg.solve(C, R.T).T)
     return -0.5 * (len(W) * np.log(2 * np.pi) + log_det + squares)
 
 

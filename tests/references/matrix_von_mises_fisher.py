@@ -65,6 +65,5 @@ def draw_pair(rng, F, W):
     turned = rng.random() < weights[0] / weights.sum()
     p, q = branches[0] if turned else branches[1]
     t = rng.vonmises(np.arctan2(q, p), np.hypot(p, q))
-    w_i = a * np.cos(t) + b * np.sin(t)
-    w_j = b * np.cos(t) - a * np.sin(t)
+    w_i, w_j = a * np.cos(t) + b * np.sin(t), b * np.cos(t) - a * np.sin(t)
     return np.column_stack([w_i, w_j if turned else -w_j])

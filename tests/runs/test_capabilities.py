@@ -46,7 +46,6 @@ def test_log_likelihoods_are_exact_up_to_as_many_supports_as_declared(model, k, 
 
 @pytest.mark.parametrize("k", [100, 101])  # 4,950 pairs, and 5,050
 def test_supports_of_incomplete_rows_are_summed_up_to_as_many_as_declared(k):
-    most = MODELS["aPPCA"].can.incomplete_supports
-    X = rows(3, k)
+    most, X = MODELS["aPPCA"].can.incomplete_supports, rows(3, k)
     X[1, :5] = np.nan
     assert (restored("aPPCA", k, 2).describe(X).method == "exact") == (supports(k, 2) <= most)

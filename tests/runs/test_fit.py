@@ -138,8 +138,7 @@ def test_chains_stopped_while_they_begin_are_repeated_by_their_config(digits, mo
         if len(seen) >= 2 and progress.stage != DESCRIBING:  # as one that was asked once
             raise StopIteration
 
-    by_hand = fit_run(few, config, stop)
-    heard = [stage for stage in seen if stage != DESCRIBING]
+    by_hand, heard = fit_run(few, config, stop), [stage for stage in seen if stage != DESCRIBING]
     assert all(stage.startswith("chain ") for stage in heard)
     assert by_hand.info.stopped_at == 2 == len(heard)
     assert (by_hand.info.stop_reason, by_hand.info.n_iter) == ("stopped by the callback", 1)
@@ -409,8 +408,7 @@ def test_components_are_compared_at_length_one_in_scaled_units(folder):
 
 
 def test_one_above_k_takes_a_free_number_with_its_name_and_sign(folder):
-    numbers = ComponentNumbers(folder)
-    six = stored(folder, E[:6])
+    numbers, six = ComponentNumbers(folder), stored(folder, E[:6])
     numbers.rename(six, 5, "stroke")
     numbers.flip(six, 5)
     screen = seen(folder, six)
@@ -423,8 +421,7 @@ def test_one_above_k_takes_a_free_number_with_its_name_and_sign(folder):
 
 
 def test_a_fit_made_ahead_is_seen_with_the_numbers_it_gets_and_decides_nothing(folder):
-    numbers = ComponentNumbers(folder)
-    screen = directions(seen(folder, stored(folder, E[:3])))
+    numbers, screen = ComponentNumbers(folder), directions(seen(folder, stored(folder, E[:3])))
     ahead = stored(folder / "elsewhere", [E[5], -E[2], E[0], E[1]], seed=1)
     expected = numbers.expected(ahead.config, ahead.fitted, screen)
     assert expected == ((2, 3, 1, 0), (1, 1, -1, 1), ("",) * 4)
@@ -436,8 +433,7 @@ def test_a_fit_made_ahead_is_seen_with_the_numbers_it_gets_and_decides_nothing(f
 
 
 def test_what_was_decided_stays_with_the_run_whatever_becomes_of_the_registry(folder):
-    screen = seen(folder, stored(folder, [E[1], -E[0]], seed=1))
-    run = stored(folder, E[:2])
+    screen, run = seen(folder, stored(folder, [E[1], -E[0]], seed=1)), stored(folder, E[:2])
     found = ComponentNumbers(folder).of_run(run, directions(screen))
     assert found == ((1, 0), (1, -1), ("", ""))
     assert ComponentNumbers(folder).rename(run, 1, "tilt").names == ("", "tilt")  # on the screen
@@ -508,8 +504,7 @@ def test_an_adopted_numbering_is_shown_as_it_came_unless_there_is_one(folder):
 
 
 def test_a_full_disk_shows_numbers_and_refuses_names(folder, monkeypatch):
-    full = Mock(side_effect=OSError(28, "No space left on device"))
-    run = stored(folder, E[:2])
+    full, run = Mock(side_effect=OSError(28, "No space left on device")), stored(folder, E[:2])
     monkeypatch.setattr(numbering, "write_numbered", full)
     monkeypatch.setattr(numbering, "write_json", full)
     assert ComponentNumbers(folder).of_run(run) == plain(2)

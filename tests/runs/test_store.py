@@ -444,8 +444,7 @@ def everything_of(run: Run) -> list:
 
 def test_all_of_it_is_the_same_in_another_home(session, content, tmp_path):
     found = unpack("my.appca", io.BytesIO(content), tmp_path)
-    got = DatasetStore(tmp_path).get(found.dataset)
-    given = session.dataset
+    got, given = DatasetStore(tmp_path).get(found.dataset), session.dataset
     assert got.digest == given.digest
     assert (got.name, got.image_shape, got.provenance) == ("My digits", (8, 8), {"source": "x"})
     assert got.X.dtype == given.X.dtype
@@ -583,8 +582,7 @@ def test_a_loaded_model_gives_the_bits_it_gave_before(digits, tmp_path, model, p
     config = config_of(digits, model, **parameters)
     fitted = Preprocessing.from_dict(config.preprocessing).fit(digits.X)
     before = estimator_class(model)(**config.parameters).fit(fitted.transform(digits.X))
-    result = fit_run(digits, config)
-    path = tmp_path / "model.npz"
+    result, path = fit_run(digits, config), tmp_path / "model.npz"
     path.write_bytes(model_bytes(config, result.fitted, result.info))
     after = load_model(path)
     assert type(after.estimator_) is type(before)
@@ -676,8 +674,7 @@ def altered(content: bytes, **changes: np.ndarray | None) -> io.BytesIO:
 def test_a_file_that_is_no_model_is_refused_in_a_sentence_and_nothing_is_unpickled(digits):
     config = config_of(digits, "isFA", max_components=3, n_chains=1, burn_in=2, n_draws=4)
     result = fit_run(digits, config)
-    content = model_bytes(config, result.fitted, result.info)
-    draws = result.fitted.draws
+    content, draws = model_bytes(config, result.fitted, result.info), result.fitted.draws
     assert len(draws["components"]) == 4
     unfit = r"The arrays in “given.npz” do not match each other|“given.npz” lacks"
     for changes, sentence in (

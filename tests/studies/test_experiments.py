@@ -266,8 +266,7 @@ def test_one_classifier_for_each_subspace_tells_what_depends_on_the_subspace():
     H = np.where(Z, rng.standard_normal((800, 3)), 0.0)
     y = np.where(Z[:, 0], H[:, 1] > 0, H[:, 1] < 0).astype(int)  # the sign turns round
     train, test = Scores(H[:600], Z[:600]), Scores(H[600:], Z[600:])
-    options = {"hidden": 8, "epochs": 900, "seed": 0}
-    worthless = np.full(200, 7)
+    options, worthless = {"hidden": 8, "epochs": 900, "seed": 0}, np.full(200, 7)
     each = predict_each(train, y[:600], test, worthless, options)
     assert (each == y[600:]).mean() > 0.95
     strange = Scores(H[600:], ~Z[600:])
@@ -435,8 +434,7 @@ def test_projections_lose_nothing_of_rows_in_their_subspaces():
 
 
 def test_width_is_compared_over_images_and_over_objects(seed):
-    rng = np.random.default_rng(seed)
-    codes = np.repeat(np.arange(6), 20)
+    rng, codes = np.random.default_rng(seed), np.repeat(np.arange(6), 20)
     score = codes + 0.1 * rng.standard_normal(120)
     fitted = PanelFit(np.stack([score, -score], 1), np.stack([codes < 6, codes < 2], 1), np.eye(2))
     first, second = coil20.widths(fitted, 0.1 * codes + 0.3, codes)
@@ -503,8 +501,7 @@ def test_both_experiments_share_one_autoencoder_and_draw_their_results(strokes, 
 
 
 def test_digits_that_share_differ_from_chance(seed):
-    rng = np.random.default_rng(seed)
-    codes = np.repeat(np.arange(5), 60)
+    rng, codes = np.random.default_rng(seed), np.repeat(np.arange(5), 60)
     active = np.zeros((300, 20), bool)
     for row, code in enumerate(codes):
         kin = 3 if code == 0 else code  # 1 and 7 use the same factors
@@ -578,8 +575,7 @@ def test_the_stimulus_is_the_integral_of_the_response_over_the_events():
 
 def test_the_t_map_is_that_of_whitened_least_squares_and_finds_what_follows(seed):
     """By the precision matrix of each voxel instead of by differences."""
-    rng = np.random.default_rng(seed)
-    raw = brain.stimulus(EVENTS, T, STEP)
+    rng, raw = np.random.default_rng(seed), brain.stimulus(EVENTS, T, STEP)
     series, memory = rng.standard_normal((304, T)), np.zeros(304)
     memory[:4] = 0.0, 0.3, 0.6, -0.4
     for t in range(1, T):
@@ -645,8 +641,7 @@ def found():
 def small() -> recordings.Recording:
     """Every tenth voxel of the made-up brain."""
     whole = recordings.load("made-up")
-    places = np.argwhere(whole.mask)[::10]
-    mask = np.zeros_like(whole.mask)
+    places, mask = np.argwhere(whole.mask)[::10], np.zeros_like(whole.mask)
     mask[tuple(places.T)] = True
     return whole._replace(series=whole.series[::10], signal=whole.signal[::10], mask=mask)
 

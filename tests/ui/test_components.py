@@ -150,7 +150,9 @@ def test_differences_open_with_a_panel_a_class_or_the_selection(start):
     assert "subspace {" not in said, "a panel is no difference of its own rows"
     app.selectbox[0].set_value("digit = 0").run()
     assert "The 178 rows of digit 0 differ from the rest" in told(healthy(app))
-    assert not any(name.startswith("digit") for name in app.dataframe[0].value["what"])
+    table = next(of.value for of in app.dataframe if "what" in of.value)
+    assert not any(name.startswith("digit") for name in table["what"])
+    assert "99% of rows lie among their own digit; most" in app.expander[0].label
     assert html(app).count("mean image: ") == 3
     healthy(app.selectbox[1].set_value("digit = 8").run())
     assert "The 178 rows of digit 0 differ from the 174 rows of digit 8 most in" in told(app)
@@ -167,6 +169,8 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     app = healthy(go(app, "groups/unusual"))
     table, first = app.dataframe[0].value, told(app).partition("Among rows of another digit (")[2]
     n, far = int(first.partition(")")[0]), table[["T² / limit", "Q / limit"]].max(axis=1)
+    assert "Farthest from others of their digit, times the usual distance (" in told(app)
+    n += 3 * 10  # and those alone in their class
     assert f"“{table['id'][0]} (near " in first, "rows among others come first"
     assert far[n:].is_monotonic_decreasing, "then the farthest"
     assert (table["stands out"] == "no").all()

@@ -663,8 +663,6 @@ def _of_cells(cells: list[Any]) -> Item | str:
     return _stored(values) if values.dtype.kind in "Ubuif" else _MIXED
 
 
-NPY_READER = Reader(NpyOptions, read_npy)
-NPZ_READER = Reader(ArrayOptions, read_npz)
-IDX_READER = Reader(NpyOptions, None, read_idx_files)
-HDF5_READER = Reader(ArrayOptions, read_hdf5)
+NPY_READER, NPZ_READER = Reader(NpyOptions, read_npy), Reader(ArrayOptions, read_npz)
+IDX_READER, HDF5_READER = Reader(NpyOptions, None, read_idx_files), Reader(ArrayOptions, read_hdf5)
 MAT_READER = Reader(ArrayOptions, read_mat)

@@ -147,8 +147,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     if above and options.header in (None, True, False):  # otherwise line numbers would shift
         comments = [line for line in map(bytes.strip, above[0].split(b"\n")) if line]
         begin += above.end()
-    separator = separator or _guess_separator(text, begin)
-    line = text.count(b"\n", 0, begin)
+    separator, line = separator or _guess_separator(text, begin), text.count(b"\n", 0, begin)
     some, width = _sample(text, separator, begin, line)
     odd = f"“{name}” contains only blanks or comments; choose a file with data in it."
     refuse_if(not some, odd)
@@ -396,8 +395,7 @@ def _header(grid: Grid) -> tuple[bool, bool]:
         named = unnamed or n_words > 0 if numeric.any() else not is_number.any()
         return named and (len(grid.texts) > 1 or len(numeric) > 1), False
     apart = [column[0] not in column[1:].tolist() for column in grid.texts[:, words & ~numeric].T]
-    worded = n_words > 0 or unnamed or any(apart)
-    steps = np.diff(numbers, axis=1)
+    worded, steps = n_words > 0 or unnamed or any(apart), np.diff(numbers, axis=1)
     rises = np.all(steps > 0, axis=1) | np.all(steps < 0, axis=1)
     if not rises[0] or (above % 1).any():
         steady = len(above) >= 10 and bool(rises[0])
@@ -703,7 +701,5 @@ def _text(cell: object) -> str:
     return str(cell).removesuffix(" 00:00:00")
 
 
-READER = Reader(CsvOptions, read, read_joined)
-ARFF_READER = Reader(TableOptions, read_arff)
-JSON_READER = Reader(TableOptions, read_json)
-SHEET_READER = Reader(SheetOptions, read)
+READER, ARFF_READER = Reader(CsvOptions, read, read_joined), Reader(TableOptions, read_arff)
+JSON_READER, SHEET_READER = Reader(TableOptions, read_json), Reader(SheetOptions, read)
