@@ -268,7 +268,8 @@ def plainer(grid: GridTable, cell: Cell, refused: Collection[Cell] = ()) -> tupl
         order = np.lexsort((nats.ravel(), least.ravel().round(1), clear.ravel()))
         at_k, at_l = np.unravel_index(order[-1], nats.shape)
         steadiest = grid.components[at_k], grid.actives[at_l]
-        return steadiest if clear.any() else cell, f"{said}; no choice here is free of such flaws."
+        which = "is free of such flaws" if clear.any() else "has components that return"
+        return steadiest if clear.any() else cell, f"{said}; no choice here {which}."
     plain &= whole >= (1 - LITTLE) * whole[plain].max()
     at_l = int(plain.any(axis=0).argmax())  # the smallest L that is as good
     at_k = int(np.where(plain[:, at_l], nats[:, at_l], -np.inf).argmax())
@@ -281,10 +282,9 @@ def plainer(grid: GridTable, cell: Cell, refused: Collection[Cell] = ()) -> tupl
 def advise(grid: GridTable) -> tuple[Cell, str] | None:
     """Return the suggested K and L with the reason; None until a cell is measured.
 
-    L is the smallest that lacks at most `LITTLE` of the gain of any larger L over no components,
-    and is within one standard error of the best cell if that is inside the grid. K is the smallest
-    within one standard error of the best for this L; if that is the largest K of the grid, the
-    smallest that lacks at most `LITTLE` of its gain.
+    L is the smallest that lacks at most `LITTLE` of the gain of any larger L, and is within one
+    standard error of the best cell if that is inside the grid. K is the smallest within one of the
+    best for this L, or, if that is the largest K, that lacks at most `LITTLE` of its gain.
     """
     means = grid.log_likelihood.mean(axis=-1)
     if np.isnan(means).all():

@@ -526,11 +526,7 @@ def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
 
 
 def filled_in(method: str, Y: np.ndarray, config: MaskedConfig) -> np.ndarray:
-    """Impute the missing cells (NaN) of Y (N, D).
-
-    Ridge predicts each column from all others, with the Ledoit-Wolf penalty: with P the inverse
-    of the covariance, the regression of column j on the others has coefficients -P[j] / P[j, j].
-    """
+    """Impute gaps of Y (N, D) by ridge on other columns: -P[j] / P[j, j], P inverse covariance."""
     from sklearn.covariance import LedoitWolf
     from sklearn.impute import KNNImputer
 

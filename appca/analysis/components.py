@@ -231,8 +231,7 @@ def explained_shares(fitted: FittedRun, dataset: Dataset) -> tuple[np.ndarray, f
 
     A row is y = m + W s + r. Its squared distance from the mean row is that of W (s - s_mean) + r
     - r_mean. Fixing s_k at its mean raises |r|^2 by 2 (s_k - s_mean_k) w_k'r + (s_k - s_mean_k)^2
-    |w_k|^2. r is computed for up to 2,000 rows. Shares of orthonormal components sum to the total.
-    Missing cells do not count.
+    |w_k|^2. r is computed for up to 2,000 rows, without missing cells. Orthonormal shares add up.
     """
     s, W = fitted.scores.astype(np.float64), fitted.components.astype(np.float64)
     moved, gram, lengths = s - s.mean(axis=0), W @ W.T, np.square(W).sum(axis=1)
@@ -275,9 +274,8 @@ class Sharing(NamedTuple):
 def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
     """Return the use of components by the rows of each class, and the number that classes share.
 
-    `active` is (N, K); negative `codes` (N,) are no class. With s_a the sum of the supports of
-    class a, rows of a and b share s_a @ s_b components; pairs of a row with itself are subtracted.
-    If labels were permuted, every entry would have the expectation `overall`.
+    With s_a the sum of supports `active` of class a, rows of a and b share s_a @ s_b components,
+    without pairs of a row with itself; with permuted labels, all have the expectation `overall`.
     """
     sums = np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)
     counts = np.bincount(codes[codes >= 0], minlength=n_classes)

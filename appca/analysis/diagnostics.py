@@ -295,7 +295,7 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
     if more > CLEAR * its_error and added > MUCH:
         by = f"{fixed(more)} ± {fixed(its_error)} nats per row, {percent(added)} of the whole gain"
         why = f"One more component per row improves held-out rows by {by}: raise L."
-        checks.append(Check("doubtful", "L is too small", why))
+        checks.append(Check("doubtful", "L could be higher", why))
     return checks
 
 

@@ -49,10 +49,8 @@ def types_of(dataset: Dataset, fitted: FittedRun, _: object = None) -> row_types
     return row_types.types_of(dataset, fitted, compare)
 
 
-_TRUST = (
-    "Pink: the neighbours of the point are far from it in the data. Teal: rows near it in the data "
-    "are elsewhere in the picture; hover over the point to see lines to them."
-)
+_TRUST = "Pink: the neighbours of the point are far from it in the data. Teal: rows near it in the "
+_TRUST += "data are elsewhere in the picture; hover over the point to see lines to them."
 MAP, TYPE = "trust of the map", "automatic type"
 COLOURS = {
     "residual": RowColour("Distance from its reconstruction.", lambda _, run, __: run.error),
@@ -191,17 +189,23 @@ def most_near(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
     return np.asarray(counts.argmax(axis=1))
 
 
+def mixed(codes: np.ndarray, near: np.ndarray) -> list[int]:
+    """Return the classes of which the median row has too few of its own among its nearest rows."""
+    counts = votes(codes, near)
+    return [c for c, n in enumerate(counts.T) if np.median([*n[codes == c], 0]) < TYPICAL]
+
+
 def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
     """Map rows among others of classes apart, surest first, to most neighbours' class or to -1."""
     if not len(near):
         return {}
-    counts, at = votes(codes, near), (np.arange(len(near)), codes)
-    usual = np.array([np.median([*n[codes == code], 0]) for code, n in enumerate(counts.T)])
-    most = counts.argmax(axis=1)
-    is_stray = (counts[at] <= NEAREST - ALIKE) & (most != codes) & (usual[codes] >= TYPICAL)
-    order, largest = np.lexsort((-counts.max(axis=1), counts[at])), counts.max(axis=1)
-    rows = [row for row in order.tolist() if is_stray[row] and codes[row] >= 0]
-    return {row: int(most[row]) if 2 * largest[row] >= NEAREST else -1 for row in rows}
+    counts = votes(codes, near)
+    most, largest, alike = counts.argmax(1), counts.max(1), counts[range(len(near)), codes]
+    is_stray = (most != codes) & ((alike <= NEAREST - ALIKE) | (2 * largest > NEAREST))
+    is_stray &= ~np.isin(codes, [-1, *mixed(codes, near)])
+    rows = np.lexsort((-largest, alike))
+    rows = rows[is_stray[rows]]
+    return {row: int(most[row]) if 2 * largest[row] >= NEAREST else -1 for row in rows.tolist()}
 
 
 def mixing(codes: np.ndarray, near: np.ndarray, n: int) -> np.ndarray:
@@ -209,6 +213,19 @@ def mixing(codes: np.ndarray, near: np.ndarray, n: int) -> np.ndarray:
     rows, table = codes >= 0, np.zeros((n, n), dtype=int)
     np.add.at(table, (codes[rows], most_near(codes, near)[rows]), 1)
     return table
+
+
+def separating(dataset: Dataset, codes: np.ndarray) -> list[str]:
+    """Return the features with the largest shares of their ranks' variance between classes (N,)."""
+    from scipy.stats import rankdata
+    from sklearn.feature_selection import f_classif
+
+    if dataset.image_shape is not None or dataset.X.size > MOST_VALUES:
+        return []
+    rows, n = codes >= 0, len(np.unique(codes[codes >= 0]))
+    F = np.nan_to_num(f_classif(rankdata(dataset.X[rows], axis=0), codes[rows])[0])
+    of = F / (F + (rows.sum() - n) / (n - 1))
+    return [f"{dataset.column_names[j]} {of[j]:.2f}" for j in np.argsort(-of)[:MOST_SHOWN]]
 
 
 def apart_in_class(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> dict[int, float]:
@@ -397,9 +414,8 @@ def differences(
 ) -> list[GroupDifference]:
     """Compare columns of the group (n, D) and the rest (m, D): numbers (NaN is missing) or bool.
 
-    Numbers need `least` values per side and get Cliff's delta, Cohen's d by the pooled standard
-    deviation, and a two-sided p by Mann-Whitney. Shares get chi-square without correction, or
-    Fisher's exact test if an expected count is below 5.
+    Numbers with `least` values per side get Cliff's delta, Cohen's d (pooled), a two-sided p by
+    Mann-Whitney. Shares get chi-square, uncorrected, or Fisher's test if a count expects under 5.
     """
     from scipy.stats import chi2_contingency, fisher_exact, mannwhitneyu
 

@@ -59,8 +59,7 @@ def quality(
 ) -> Quality:
     """Compare the neighbours of rows in the data X (N, D) and in a projection E (N, q).
 
-    If rows use different components, E contains all K scores, zero for unused components.
-    `classes` (N,) are counted from 0; rows with negative classes do not vote.
+    E contains all K scores, zero for unused components; rows with negative `classes` do not vote.
     Raises ValueError if X and E differ in length, or k is not below N / 2.
     """
     anchors = sample_of(len(X), n_anchors, random_state)
@@ -75,11 +74,7 @@ def quality(
 
 
 def trust(X: np.ndarray, E: np.ndarray, *, n_neighbors: int = NEIGHBOURS - 1) -> Trust:
-    """Find false and missing neighbours of every row among X (N, D) at positions E (N, q).
-
-    Above 20,000 rows a random sample of 4e8 / N rows is compared with all rows. Raises ValueError
-    if X and E differ in length, or k is not below N / 2.
-    """
+    """Find false and missing neighbours of X (N, D) at E (N, q), of a sample above 20,000 rows."""
     anchors = sample_of(len(X), EXACT**2 // len(X) if len(X) > EXACT else EXACT, 0)
     measures = np.full((3, len(X)), np.nan)
     measures[:, anchors] = compared_rows(X, E, anchors, n_neighbors)[0]

@@ -24,10 +24,7 @@ def permuted(
     least: np.ndarray | float = 0.0,
     step: int = 500,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return p >= `least` of large observed values, and the mean permuted statistic, both (T,).
-
-    ``draw(m, tests)`` returns statistics (t, m) of tests (t,) for m permutations, `step` at a time.
-    """
+    """Return p >= `least` of observed values and mean permuted ones, (T,); `draw` permutes."""
     n_tests = len(observed)
     counts, total = np.zeros(n_tests), np.zeros(n_tests)
     top = np.full((n_tests, TAIL + 1), -np.inf)  # for `_tail`

@@ -171,9 +171,8 @@ def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.nda
 def limits_of(distances: Distances, level: float, data: Distances | None = None) -> np.ndarray:
     """Return the `level` quantiles of T2 and Q, (N, 2).
 
-    By default, they follow from the model: quantiles of chi-square variables times row scales;
-    infinite without degrees of freedom. With `data`, they are empirical quantiles of T2 and Q
-    divided by the model's limits, because T2 grows with the number of components.
+    By default, quantiles of chi-square variables times row scales, infinite without freedom. With
+    `data`, empirical ones over the model's limits, because T2 grows with the number of components.
     """
     limits = np.empty((len(distances.t2), 2))
     u, p = (np.atleast_1d(each).astype(np.float64) for each in distances.scales)

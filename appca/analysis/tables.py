@@ -45,10 +45,9 @@ def projection_table(
 ) -> "pd.DataFrame":
     """Return a table of all rows, or of `rows`: ids, scores, and goodness of fit.
 
-    Columns are `id`, the labels, optionally `type`, `subspace`, `component_1` and so on, or their
-    names (scores, zero if unused), optionally `inclusion_1` and so on (probability that the row
-    uses the component), `membership` (probability of its support), `reconstruction_error` (mean
-    squared error per feature) and `log_likelihood` (nats).
+    Columns are `id`, the labels, optionally `type`, `subspace`, scores `component_1` and so on, or
+    their names, optionally `inclusion_1` and so on (probabilities of use), `membership` (of the
+    support), `reconstruction_error` (mean squared, per feature) and `log_likelihood` (nats).
     """
     import pandas as pd
 

@@ -158,10 +158,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria):
         data_checks.refuse_components(K, len(X) - 1, why)
         data_checks.refuse_settings(self, L)
         if self.allocation == "exact" and math.comb(K, L) > MOST_SETS:
-            msg = (
-                f"allocation must be 'auto' or 'best' above {MOST_SETS} sets of components; "
-                f"{L} of {K} make {math.comb(K, L)}."
-            )
+            msg = f"allocation must be 'auto' or 'best' above {MOST_SETS} sets of components; "
+            msg += f"{L} of {K} make {math.comb(K, L)}."
             raise ValueError(msg)
         rows, sampled = self._rows(X, weights), self.inference == "gibbs"
         data_checks.refuse_constant(rows)

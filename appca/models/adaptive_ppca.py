@@ -129,10 +129,8 @@ class SubspaceModel(Criteria):
         if self.inference != "em":
             needs = f"inference='em'; got {self.inference!r}"
         if self.inference != "em" or any(self._variant):
-            msg = (
-                f"X has missing entries (NaN), which need {needs}: change these settings, or fill "
-                "or drop those cells."
-            )
+            msg = f"X has missing entries (NaN), which need {needs}: change these settings, or "
+            msg += "fill or drop those cells."
             raise ValueError(msg)
 
     def _fit_incomplete(self, X: Array) -> Self:
@@ -169,10 +167,8 @@ class SubspaceModel(Criteria):
         """Fit to rows that are never all in memory."""
         refuse_parameters(self._model, self.get_params(deep=False))
         if self.inference == "gibbs":
-            msg = (
-                "inference must be 'em' or 'hard' to fit blocks, because the sampler needs all "
-                "rows; got 'gibbs': change it, or pass all rows to fit."
-            )
+            msg = "inference must be 'em' or 'hard' to fit blocks, because the sampler needs all "
+            msg += "rows; got 'gibbs': change it, or pass all rows to fit."
             raise ValueError(msg)
         with single_threaded_blas():
             rows = look(zero_mean=self.mean == "zero")

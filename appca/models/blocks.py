@@ -43,10 +43,8 @@ class Stream(Parts):
             yield from in_order(lambda block: work(block()), self.pieces(values, first))
             first += len(values)
         if first != self.n:
-            msg = (
-                f"blocks must be the same in every pass; got {self.n} rows first and {first} now: "
-                "pass a list, or a function that returns a new iterator each time."
-            )
+            msg = f"blocks must be the same in every pass; got {self.n} rows first and {first} "
+            msg += "now: pass a list, or a function that returns a new iterator each time."
             raise ValueError(msg)
 
     def take(self, which: NDArray[np.intp]) -> Array:
@@ -96,18 +94,14 @@ class NamedBlocks:
             array: Any = block if isinstance(block, ShiftedSparse) else numbers_of_rows(block)
             array = sparse_rows(array) if is_sparse(array) else np.asarray(array)
             if array.ndim != 2 or array.dtype.kind not in "fiub":
-                msg = (
-                    f"blocks must be matrices of numbers, rows by features; block {i} has "
-                    f"{array.ndim} dimension(s) and type {array.dtype}: convert it first."
-                )
+                msg = f"blocks must be matrices of numbers, rows by features; block {i} has "
+                msg += f"{array.ndim} dimension(s) and type {array.dtype}: convert it first."
                 raise ValueError(msg)
             width = width or array.shape[1]
             dtype = dtype or (np.float32 if array.dtype == np.float32 else np.float64)
             if array.shape[1] != width:
-                msg = (
-                    f"blocks must have the same number of columns; block {i} has "
-                    f"{array.shape[1]}, earlier blocks {width}: check the iterator."
-                )
+                msg = f"blocks must have the same number of columns; block {i} has "
+                msg += f"{array.shape[1]}, earlier blocks {width}: check the iterator."
                 raise ValueError(msg)
             if len(array):
                 yield array.astype(dtype, copy=False)
@@ -162,10 +156,8 @@ def refuse_other_names(fitted: Any, X: Any, what: str) -> None:
     """Raise ValueError if X and the fit differ in columns or their order."""
     names = names_of(X)
     if fitted is not None and names is not None and names != list(fitted):
-        msg = (
-            f"X must have the columns of the fit in the same order; {what} has "
-            f"{', '.join(names)!r:.60}: reorder or rename them."
-        )
+        msg = f"X must have the columns of the fit in the same order; {what} has "
+        msg += f"{', '.join(names)!r:.60}: reorder or rename them."
         raise ValueError(msg)
 
 

@@ -207,10 +207,8 @@ def warn_of_unused(share: Array) -> None:
     """Warn if fewer than `RARELY` of the rows use a component; share is (K,)."""
     rare = [str(k + 1) for k in np.flatnonzero(share < RARELY)]
     if rare:
-        msg = (
-            f"Components used by less than 0.1% of rows: {', '.join(rare)} of {len(share)}. "
-            "Lower n_components, or try another random_state."
-        )
+        msg = f"Components used by less than 0.1% of rows: {', '.join(rare)} of {len(share)}. "
+        msg += "Lower n_components, or try another random_state."
         warnings.warn(msg, UserWarning, stacklevel=6)
 
 
@@ -221,8 +219,6 @@ def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps:
     least = max(ROUNDING, n_features * (10.0 * eps) ** 2)  # rounding of sums and of projections
     rank = int((values > least * values[-1]).sum())
     if 0 < rank < K:
-        msg = (
-            f"X varies in only {rank} of the n_components={K} directions, perhaps because rows "
-            f"repeat; the others are arbitrary: choose at most {rank} components."
-        )
+        msg = f"X varies in only {rank} of the n_components={K} directions, perhaps because rows "
+        msg += f"repeat; the others are arbitrary: choose at most {rank} components."
         warnings.warn(msg, UserWarning, stacklevel=6)

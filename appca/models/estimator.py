@@ -195,10 +195,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """
         missing = [name[:-1] for name in self._fitted if name[:-1] not in arrays]
         if missing:
-            msg = (
-                f"arrays must contain the fit of {type(self).__name__}, but "
-                f"{', '.join(missing)} is missing: fit the model again."
-            )
+            msg = f"arrays must contain the fit of {type(self).__name__}, but "
+            msg += f"{', '.join(missing)} is missing: fit the model again."
             raise ValueError(msg)
         self._forget_fit()
         for name in (*self._fitted, *self._extensions):
@@ -225,10 +223,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         K, places = len(self.fitted_arrays()["components"]), [int(row) for row in order]
         turned = [1] * K if signs is None else [int(sign) for sign in signs]
         if sorted(places) != list(range(K)) or len(turned) != K or not set(turned) <= {1, -1}:
-            msg = (
-                f"order must contain each of 0 to {K - 1} once, and signs {K} numbers 1 or -1; "
-                f"got {places!r:.60} and {turned!r:.60}."
-            )
+            msg = f"order must contain each of 0 to {K - 1} once, and signs {K} numbers 1 or -1; "
+            msg += f"got {places!r:.60} and {turned!r:.60}."
             raise InputError(msg)
         draws = getattr(self, "posterior_", None)
         self.restore(arranged(self.fitted_arrays(), places, turned))
@@ -369,10 +365,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         for the published draw. Raises ValueError for a Dask array.
         """
         if self._takes_gaps and data_checks.is_dask(X):
-            msg = (
-                "describe must have its rows in memory; got a Dask array: "
-                "compute it first, in parts if it is large."
-            )
+            msg = "describe must have its rows in memory; got a Dask array: "
+            msg += "compute it first, in parts if it is large."
             raise ValueError(msg)
         X, posterior = self._asked(X)
         return posterior.description(X)
@@ -500,10 +494,8 @@ class Criteria(Queries):
         check_is_fitted(self)
         K, L = len(self.components_), self.n_active_
         if hasattr(self, "size_probabilities_"):
-            msg = (
-                "predict numbers the panels of exactly L components, but n_active is 'learned': "
-                "use allocate, which returns the components themselves."
-            )
+            msg = "predict numbers the panels of exactly L components, but n_active is 'learned': "
+            msg += "use allocate, which returns the components themselves."
             raise ValueError(msg)
         active = np.asarray(self.allocate(X))
         if math.comb(K, L) > LARGEST_NUMBER:

@@ -160,10 +160,8 @@ class FreeModel(Queries):
         weights = np.maximum(kind.expected(draw.Z, draw.alpha)[used], LEAST_WEIGHT)
         publish_factors(self, rows, state, second[used], weights=weights)
         if (chains.posterior["n_components"] == most).all():
-            msg = (
-                f"max_components={most} is reached in every draw, so the number of components is "
-                "set by the bound: raise max_components."
-            )
+            msg = f"max_components={most} is reached in every draw, so the number of components is "
+            msg += "set by the bound: raise max_components."
             warnings.warn(msg, stacklevel=3)
         return self._keep_draws(chains)
 

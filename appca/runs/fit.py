@@ -240,10 +240,25 @@ def grid_of(now: RunConfig, numbers: Mapping[str, int]) -> GridConfig:
     return GridConfig(*of, ks, ls, n_folds=numbers["n_folds"], max_rows=numbers["max_rows"])
 
 
+def both_halves(now: RunConfig) -> list[StabilityConfig]:
+    """Return the fits of aPPCA to halves of the rows without and with row scales."""
+    both = ({"row_scale": kind} for kind in ("none", LEARNED) if now.model == "aPPCA")
+    fits = (halves_of(replace(now, parameters=now.parameters | kind)) for kind in both)
+    return [of for of in fits if of is not None]
+
+
+def recovered(now: RunConfig) -> tuple[int, int]:
+    """Return how many components halves recover without and with row scales; 0, 0 if unknown."""
+    stored = [outcome for of in both_halves(now) if (outcome := of.outcome(home()))]
+    return (stored[0].n_recovered, stored[1].n_recovered) if len(stored) > 1 else (0, 0)
+
+
 def scales_over(dataset: Dataset, now: RunConfig) -> list[Ranked]:
-    """Return row scales if held-out rows clearly prefer them, and last the fit; [] if unknown."""
+    """Return row scales if held-out rows and halves prefer them, and the fit; else at most it."""
     is_plain = now.model == "aPPCA" and now.fits_around_gaps and dataset.missing is None
-    return better(models_of(now).measured(home()), now.parameters) if is_plain else []
+    lines = better(models_of(now).measured(home()), now.parameters) if is_plain else []
+    plain, scaled = recovered(now)
+    return lines if plain <= scaled else lines[-1:]
 
 
 def project(

@@ -349,10 +349,8 @@ def judged(kind: str | None, data: Dataset) -> list[Judged]:
     return services.kept(key, lambda: likely_shapes(data.X, kind == "mat"))
 
 
-SESSION = (
-    "One file with the data, the chosen fits, numbers, names and signs of components, selections, "
-    "colours and the map. Drop it on any page, here or on another machine."
-)
+SESSION = "One file with the data, the chosen fits, numbers, names and signs of components, "
+SESSION += "selections, colours and the map. Drop it on any page, here or on another machine."
 
 
 def save(dataset: Dataset, shown: fits.Shown) -> None:

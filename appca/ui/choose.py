@@ -148,10 +148,11 @@ def _draw(
     assert advised is not None  # at least one cell is measured
     cell, best, text = advised
     (k, active), (more, error) = cell, choose.gain(grid, cell)
-    title, doubt = f"Try K = {k} and L = {active}", "no choice here is free" in text
+    title, doubt = f"Try K = {k} and L = {active}", "no choice here" in text
     text += " L = K is PCA." * (k == active)
     title = "Use row scales, then compare again" if scaled else title
     title = f"No choice is free of flaws: try K = {k}, L = {active} with care" if doubt else title
+    title = "No choice has components that return in other rows" if "that return" in text else title
     text = f"{SCALED} K = {k} and L = {active}. {text}" if scaled else text
     if k > active and more <= CLEAR * error:
         how = "may do as well" + " or better" * (more < 0)
@@ -379,10 +380,8 @@ def _answered(
         st.caption(kit.markdown(f"Without a density: {notes}."))
 
 
-WHY_HIDDEN = (
-    "Some known cells are hidden and predicted by each method: root mean squared error, in units "
-    "after preprocessing. Nearest rows takes the mean of 15 similar rows."
-)
+WHY_HIDDEN = "Some known cells are hidden and predicted by each method: root mean squared error, "
+WHY_HIDDEN += "in units after preprocessing. Nearest rows takes the mean of 15 similar rows."
 
 
 def hidden_cells(dataset: Dataset, shown: Shown) -> None:

@@ -97,10 +97,8 @@ def _sizes(shown: Shown) -> tuple[int, int]:
 
 MANY = 10_000  # number of rows above which a sample is used
 NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
-WHY = (
-    "The share of each row's nearest rows in the data that are also nearest in the picture, or for "
-    "panels by all scores. A fifth of the rows is held out of every fit."
-)
+WHY = "The share of each row's nearest rows in the data that are also nearest in the picture, or "
+WHY += "for panels by all scores. A fifth of the rows is held out of every fit."
 QUALITY = {  # measure -> name in the table, help, format
     "log_likelihood": ("Log-likelihood", "Nats per held-out row, a fifth of all.", "%.2f"),
     "mse": ("Squared error", "Per feature, on held-out rows.", "%.4f"),

@@ -17,7 +17,7 @@ from appca.data.dataset import Dataset
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import LEAST_SPAN, likelihood
-from appca.runs.fit import halves_of, scales_over
+from appca.runs.fit import halves_of, recovered, scales_over
 from appca.runs.home import home
 from appca.ui import choose, kit
 from appca.ui.choose import Look
@@ -181,20 +181,15 @@ ANSWERS = {
     "doubtful": "Rely on this fit with care",
     "bad": "Do not rely on this fit yet",
 }
-SHORT = {"L is too small": "L could be higher"}
 
 
 def _of_kinds(dataset: Dataset, shown: Shown) -> list[Check]:
-    now, fitted, is_scaled = shown.config, shown.fitted, shown.fitted.row_scales is not None
-    other = {"row_scale": "none" if is_scaled else "learned"}
-    both = [now, replace(now, parameters=now.parameters | other)] if now.model == "aPPCA" else []
-    stored = [result for of in map(halves_of, both) if of and (result := of.outcome(home()))]
-    here, there = (of.n_recovered for of in stored) if len(stored) > 1 else (0, 0)
+    now, fitted, (plain, scaled) = shown.config, shown.fitted, recovered(shown.config)
     checks = diagnostics.of_scales(fitted)
-    if here < there and is_scaled:  # the steadier of two fits is advised
-        why = f"Without row scales, halves recover {there} components, not {here}: fit without."
+    if scaled < plain and fitted.row_scales is not None:  # the steadier of two fits is advised
+        why = f"Without row scales, halves recover {plain} components, not {scaled}: fit without."
         checks.append(Check("doubtful", "Steadier without row scales", why))
-    elif here <= there and len(scales_over(dataset, now)) > 1:
+    elif len(scales_over(dataset, now)) > 1:
         why = "A scale per row describes held-out rows clearly better: use row scales."
         checks.append(Check("doubtful", "Rows differ in scale", why))
     of = partial(diagnostics.of_classes, fitted, kit.every(dataset))
@@ -227,7 +222,7 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
     every += [*_of_kinds(dataset, shown), *_of_rows(dataset, fitted)]
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
-    return {"good": "Fits well", "unknown": kit.ending(shown)}.get(level, SHORT.get(said, said))
+    return {"good": "Fits well", "unknown": kit.ending(shown)}.get(level, said)
 
 
 def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Check]]:
@@ -259,12 +254,12 @@ def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Che
 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw whether the fit is reliable, and the reasons."""
-    sampled, info = bool(shown.fitted.posterior), shown.info
-    halves = halves_of(shown.config)
+    sampled, info, halves = bool(shown.fitted.posterior), shown.info, halves_of(shown.config)
     level, checks = verdict(dataset, shown)
     first = next(check.why for check in checks if check.level == level)
-    sure = " ".join(check.why for check in checks if check.label.endswith("half certain"))
-    answer(ANSWERS[level], sure if level == "good" else first, level)
+    sure = [f"It explains {percent(kit.shares(dataset, shown)[1])} of the variance."]
+    sure += [check.why for check in checks if check.label.endswith("half certain")]
+    answer(ANSWERS[level], " ".join(sure) if level == "good" else first, level)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         chips = "".join(chip(check.level, check.label) for check in checks)
         st.html(tag("div", chips, "ca-chips-row"))

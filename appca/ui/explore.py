@@ -19,7 +19,15 @@ from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
-from appca.runs.fit import grid_of, halves_of, models_of, most_components, scales_over, usual_grid
+from appca.runs.fit import (
+    both_halves,
+    grid_of,
+    halves_of,
+    models_of,
+    most_components,
+    scales_over,
+    usual_grid,
+)
 from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
@@ -140,10 +148,8 @@ def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
         return f"Each {row} uses all K = {k} components, as in PCA."
     alike, panels = "the same one" if active == 1 else f"the same {active}", comb(k, active)
     rough = f"{panels:,}" if panels < 10**6 else "more than a million"
-    text = (
-        f"K = {k} components in all; each {row} uses the L = {active} that fit it best. "
-        f"{row.capitalize()}s with {alike} share one of {rough} panels."
-    )
+    text = f"K = {k} components in all; each {row} uses the L = {active} that fit it best. "
+    text += f"{row.capitalize()}s with {alike} share one of {rough} panels."
     return text if panels <= dataset.n_rows else f"{text} Most stay empty: try a smaller L."
 
 
@@ -201,7 +207,7 @@ def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str],
 SPLIT, MOVED = "split", "sizes_moved"
 LEAST_CHECKED, FEW_GAPS = 100, 0.01  # rows and share of gaps to check when idle
 SHORT = {"models": 30.0, "stability": 30.0, "grid": 120.0}  # seconds of a check, if estimated high
-HELD_OUT = "On 30% of at most 3,000 rows, by features that vary; over two standard errors."
+HELD_OUT = "On 30% of at most 3,000 rows, by features that vary: other nats than of the whole fit."
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below) - var(--note))"
 STYLE = STATIC / "explore.css"
 
@@ -253,17 +259,13 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
     came, held = fits.came(shown), rows.held(dataset)
     named = [(kept.name, int(kept.mask.sum())) for kept in state.named(dataset)]
     near = [] if held is None else rows.near_rows(dataset, shown, held).tolist()
-    options = {
-        "coarse": coarse is not None,
-        "beside": beside,
-        "held": -1 if held is None else held,
-        "near": near,
-    }
+    options: dict[str, Any] = {"coarse": coarse is not None, "beside": beside, "near": near}
+    options |= {"held": -1 if held is None else held, "selections": named}
     with st.container(key="explore_canvas"):
         canvas.draw(
             *(dataset, scene, layout, colouring),
             height=HEIGHT,
-            options=options | {"selections": named} | ({"came": came} if came else {}),
+            options=options | ({"came": came} if came else {}),
             on_point=partial(rows.hold, dataset),
             acts=acts,
         )
@@ -305,26 +307,27 @@ def _offer(dataset: Dataset, shown: fits.Shown) -> None:
         _sizes(dataset, now)
 
 
-def _is_measured(dataset: Dataset, kind: str, check: FitCampaign, most: int | None = None) -> bool:
-    """Whether the first steps of a check are stored; else measure them when idle, if short."""
+def _is_settled(dataset: Dataset, kind: str, check: FitCampaign, most: int | None = None) -> bool:
+    """Whether a check's first steps are stored or take long; else measure them when idle."""
     from appca.jobs.tasks import estimate  # imported after the first picture
 
-    if check.records(home()).keys() >= {*check.steps()[:most]}:
+    is_stored = check.records(home()).keys() >= {*check.steps()[:most]}
+    is_long = is_stored or sum(estimate(check, dataset)[:most]) > SHORT[kind]
+    if is_long or check.id in fits.declined():
         return True
-    if sum(estimate(check, dataset)[:most]) <= SHORT[kind] and check.id not in fits.declined():
-        fits.check_ahead(kind, check.id, check.to_dict() | ({"most": most} if most else {}))
+    fits.check_ahead(kind, check.id, check.to_dict() | ({"most": most} if most else {}))
     return False
 
 
 def _sizes(dataset: Dataset, now: RunConfig) -> None:
     """Offer K and L that pass the checks on halves of the rows if those of the fit do not."""
     halves, no = halves_of(now), f"{dataset.digest} sizes"
-    if halves is None or no in fits.declined() or not _is_measured(dataset, "stability", halves):
+    if halves is None or no in fits.declined() or not _is_settled(dataset, "stability", halves):
         return
-    if worst(of_halves(halves.outcome(home()))) == "good":
+    grid, outcome = grid_of(now, usual_grid(dataset, now)), halves.outcome(home())
+    if outcome is None or worst(of_halves(outcome)) == "good":
         return
-    grid = grid_of(now, usual_grid(dataset, now))
-    if not _is_measured(dataset, "grid", grid) or (advised := checked(grid, home())) is None:
+    if not _is_settled(dataset, "grid", grid) or (advised := checked(grid, home())) is None:
         return
     k, active = advised[0]
     sizes = sizes_of(advised[0], now.model)
@@ -340,9 +343,11 @@ def _scales(dataset: Dataset, now: RunConfig) -> bool:
     check, no = models_of(now), f"{dataset.digest} scales"
     if not now.fits_around_gaps or dataset.n_missing or no in fits.declined():
         return False
-    is_offered = _is_measured(dataset, "models", check, 3) and len(scales_over(dataset, now)) > 1
-    if is_offered:
-        best, fitted = scales_over(dataset, now)
+    if not _is_settled(dataset, "models", check, 3) or len(scales_over(dataset, now)) < 2:
+        return False
+    is_known = all(_is_settled(dataset, "stability", of) for of in both_halves(now))
+    if is_offered := is_known and len(lines := scales_over(dataset, now)) > 1:
+        best, fitted = lines
         digits = 2 if best.nats < fitted.nats + 1 else 1
         held_out = (np.asarray(line.fit.log_likelihood) for line in (best, fitted))
         then, before = (fixed(values.mean(), digits) for values in held_out)

@@ -177,10 +177,8 @@ HEADINGS = "Names of components as headings", False, "export_named"  # label, de
 INCLUSIONS = "Inclusion probabilities", False, "export_inclusion"
 NAMED = "The names given on the page Components, instead of component_1 and so on."
 INCLUSION = "The probability that a row uses each component, in further columns."
-LINES = (
-    "One line per row: id, labels, subspace and its probability, scores (zero for unused "
-    "components), mean squared error, log-likelihood. NPZ has the components, too."
-)
+LINES = "One line per row: id, labels, subspace and its probability, scores (zero for unused "
+LINES += "components), mean squared error, log-likelihood. NPZ has the components, too."
 PICTURE = "One HTML file, offline, with hover, images, lasso, search, tour and colours."
 COMPONENTS = "Per feature: the fit's centre and what a score of 1 adds; CSV also in scaled units."
 MODEL = "Model and preprocessing in one file without pickle, for any rows with the same features."

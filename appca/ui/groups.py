@@ -71,24 +71,34 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         )
 
 
+def _classes(dataset: Dataset) -> list[Classes]:
+    """Return the label that colours rows, or else the first one, if it has few classes."""
+    colour = st.session_state.get(controls.colour_key(dataset.digest))
+    return sorted(kit.every(dataset), key=lambda of: f"label:{of.title}" != colour)[:1]
+
+
 def _classes_apart(dataset: Dataset, shown: Shown) -> None:
     """Say how many rows lie among their own class; the table counts which classes mix."""
     import pandas as pd
 
     near, unit = _nearest(dataset, shown), dataset.related
-    for label, names, codes in kit.every(dataset)[:1] if len(near) else ():
+    for label, names, codes in _classes(dataset) if len(near) else ():
         table = analysis.mixing(codes, near, len(names))
         mixed = table - np.diag(np.diag(table))
         pairs = np.transpose(np.unravel_index(np.argsort(-mixed, axis=None)[:MIXED], mixed.shape))
         told = [f"{names[a]} among {names[b]} ({mixed[a, b]:,})" for a, b in pairs if mixed[a, b]]
         said = f"{percent(np.trace(table) / table.sum())} of rows lie among their own {label}"
         said += f"; most mixed: {', '.join(told)}" * bool(told)
+        apart = partial(analysis.separating, dataset, codes)
+        best = ", ".join(kept(f"best-{dataset.digest}-{label}", apart))
+        ranked_by = f" Share of the variance of ranks between {label}s: {best}." * bool(best)
         with st.expander(markdown(said)):
             of = f"most of their 10 nearest rows{f' of another {unit}' if unit else ''}"
-            st.caption(markdown(f"Rows of each {label} by that of {of}; of equal ones, their own."))
+            text = f"Rows of each {label} by that of {of}; of equal ones, their own.{ranked_by}"
+            st.caption(markdown(text))
             st.dataframe(pd.DataFrame(table, names, names), key="classes_apart")
         findings = st.session_state.setdefault(state.KEYS.findings, {})
-        findings[shown.key, f"{label} apart"] = f"{said}."  # the report includes it
+        findings[shown.key, f"{label} apart"] = f"{said}.{ranked_by}"  # the report includes it
 
 
 def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
@@ -281,12 +291,10 @@ HELP = (
     "Distance from the subspace: the residual of the components (Q). Distance within it: how large "
     "the scores are for their components (Hotelling's T²). Listed whatever K and L: a value far "
     "beyond the others of its feature, or a large Mahalanobis distance; a row with 9 of its 10 "
-    "nearest in other classes, if rows of its own class usually lie together; and copies."
+    "nearest in other classes that stand apart, or far from the fifth nearest of its own; copies."
 )
-WHAT_TO_DO = (
-    "Check the values of the first rows. A row far from its subspace is often an error, or of a "
-    "kind that the fit has not learned; a row far out within it is extreme, or an error."
-)
+WHAT_TO_DO = "Check the first rows. One far from its subspace is often an error, or of a kind that "
+WHAT_TO_DO += "the fit has not learned; one far out within it is extreme, or an error."
 LASSO = ":material/lasso_select:"
 ODD = "far in a feature or against the correlations", "rough or with a spike, unlike others"
 
@@ -313,7 +321,7 @@ def unusual_sentences(dataset: Dataset, shown: Shown) -> tuple[str, str]:
         ways[ODD[dataset.is_ordered]] = len(odd)
         told = ", ".join(f"{m:,} {way}" for way, m in ways.items() if m)
         answer = f"{some}: {told}{', some in several ways' if sum(ways.values()) > number else ''}."
-        if alike := int((columns[rows.ALIKE] == "yes").sum()):
+        if 0 < (alike := int((columns[rows.ALIKE] == "yes").sum())) < number:
             answer += f" Listed last, as rather a kind than errors: {alike:,} among similar rows."
     return answer, tails
 
@@ -327,10 +335,11 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         return {} if few else {row: f"{ids[row]} (like {ids[of]})" for row, of in pairs.items()}
 
     told = {capital(ODD[dataset.is_ordered]): {row: f"{ids[row]} ({x})" for row, x in odd.items()}}
-    for label, names, codes in kit.every(dataset)[:1]:
+    for label, names, codes in _classes(dataset):
         among = analysis.strays(codes, near).items()
         classes = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
-        told[f"Among rows of another {label}"] = classes
+        mix = ", ".join(names[c] for c in analysis.mixed(codes, near)) if len(near) else ""
+        told[f"Among rows of another {label}{f', without {mix}, which mix' * bool(mix)}"] = classes
         same = {row: of for row, of in dataset.equal_rows.items() if codes[row] != codes[of]}
         told[f"Equal to a row of another {label}"] = like(same)
         apart = partial(analysis.apart_in_class, dataset, fitted, codes)
@@ -356,8 +365,14 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     others = suspects(dataset, shown, odd)
     first = [*dict.fromkeys([*beyond.tolist(), *(row for of in others.values() for row in of)])]
     order = np.r_[np.array(first, int), said.order[~np.isin(said.order, first)]]
-    hides = " Ranks, as in this fit, hide extreme values."
-    st.caption(WHAT_TO_DO + hides * (shown.config.preprocessing.get("prepare") == "ranks") + tails)
+    why = np.full(dataset.n_rows, "", dtype=object)
+    for what, of in reversed(others.items()):
+        why[[*of]] = what.partition(",")[0].lower()
+    columns = {"listed": why.astype(str)} | columns
+    if shown.config.preprocessing.get("prepare") == "ranks":
+        tails += " Ranks, as in this fit, hide extreme values."
+    n = int(state.get(dataset).sum())
+    st.caption(WHAT_TO_DO + tails + f" {counted(n, 'row')} selected." * (n > 0))
     for what, of in others.items():
         key, places = what.split()[0].lower(), np.array([*of])
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -434,10 +434,8 @@ def preview_note(shown: fits.Shown) -> bool:
     """Mark a fit that is unfinished or imported; return whether it was marked."""
     config, mark = shown.config, partial(st.badge, color="orange")
     if shown.is_refused:
-        text = (
-            f"The disk is full or read-only, so this fit is only in memory. Free some space in "
-            f"{markdown(str(home()))}, and look at the fit again; or save it on the page Export."
-        )
+        text = "The disk is full or read-only, so this fit is only in memory. Free some space in "
+        text += f"{markdown(str(home()))}, and open the fit again; or save it on the page Export."
         mark("not stored", color="red", help=text)
     if config.imported is not None:
         text = "This fit is from a session file. Fit here to check that its settings give these "

@@ -273,10 +273,8 @@ def page(dataset: Dataset) -> None:
     of_data, theirs = _distances(shown.key, shown.fitted), _distances(seen.key, seen.fitted)
     judged = verdict(theirs, of_data, LEVEL)
     st.markdown(_summary(judged))
-    text = (
-        "One in 100 rows of the data is beyond each limit, and new rows of the same kind a little "
-        "more often. A row of another kind can also fit."
-    )
+    text = "One in 100 rows of the data is beyond each limit, and new rows of the same kind a "
+    text += "little more often. A row of another kind can also fit."
     if shown.config.preprocessing.get("pca"):
         text += " The part of a row that PCA removes before the fit is not counted."
     st.caption(text if seen.dataset.missing is None else f"{text} {GAPS}")
@@ -323,10 +321,8 @@ def _summary(judged: NewRowsVerdict) -> str:
     if not outside:
         return f"**No misfit in {counted(n_rows, 'new row')}**: none is beyond a limit."
     t2, q = (f"{n:,} {'is' if n == 1 else 'are'} too far" for n in (judged.ratios > 1).sum(axis=0))
-    text = (
-        f"**{outside:,} of {counted(n_rows, 'new row')} {'does' if outside == 1 else 'do'} not "
-        f"fit**: {q} from their subspace (Q), {t2} out within it (T²)."
-    )
+    text = f"**{outside:,} of {counted(n_rows, 'new row')} {'does' if outside == 1 else 'do'} not "
+    text += f"fit**: {q} from their subspace (Q), {t2} out within it (T²)."
     if outside > MANY * n_rows:
         text += " Most rows do not fit: check the kind, units and order of the columns."
     return text

@@ -76,10 +76,8 @@ DAYS = 30
 Place: TypeAlias = tuple[str, str, int]
 _PORTS = {"http": 80, "https": 443}
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_REFUSAL = (
-    "This address needs a token: open the whole link that `appca` printed, with ?token= at its "
-    "end.\n"
-)
+_REFUSAL = "This address needs a token: open the whole link that `appca` printed, with ?token= at "
+_REFUSAL += "its end.\n"
 
 
 def check_and_hold() -> None:

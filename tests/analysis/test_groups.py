@@ -59,6 +59,17 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     codes[[5, 99]], near = (1, 0), groups.nearest(*of)
     assert groups.strays(codes, near) == {5: 0, 99: 1}
     assert groups.mixing(codes, near, 2).tolist() == [[59, 1], [1, 59]]
+    assert (groups.mixed(codes, near), len(groups.mixed(rng.permutation(codes), near))) == ([], 2)
+    pairs = Dataset("pairs", X, np.arange(120), {"subject": np.arange(120) // 2})
+    assert (groups.nearest(pairs, of[1]) // 2 != np.arange(120)[:, None] // 2).all(), "other units"
+    lone = X + [4, 0, 0, 0] * (np.arange(120) == 30)[:, None]  # towards no other class
+    assert {30, 5, 99} == {*groups.apart_in_class(replace(of[0], X=lone), of[1], codes)} & {
+        30,
+        5,
+        99,
+    }
+    H = stats.kruskal(X[codes == 0, 0], X[codes == 1, 0]).statistic
+    assert f"a {H / 119:.2f}" in groups.separating(replace(of[0], feature_names=(*"abcd",)), codes)
     gaps = np.zeros(X.shape, bool)
     gaps[7] = [True, False, True, True]
     filled = replace(of[1], imputed=X[gaps])  # neighbours are those of the model's values

@@ -91,7 +91,7 @@ def test_halves_are_judged_by_components_gain_and_a_larger_l():
     assert said(0.9, (2.1, 1.0), (1.9, 1.0, 0.5)) == said(0.9, (np.nan,) * 2, (np.nan,) * 3) == []
     assert said(0.9, (2.1, 1.0), (5.0, 1.0, 0.1)) == [], "clear, but a tenth of the gain"
     assert said(0.5, (2.1, 1.0), (-1, 1, 0)) == [("bad", "1 of 2 components recovered")]
-    labels = ["Gain over PCA not clear", "1 of 2 components recovered", "L is too small"]
+    labels = ["Gain over PCA not clear", "1 of 2 components recovered", "L could be higher"]
     failed = [("doubtful", label) for label in labels]
     assert said(0.89, (1.9, 1.0), (2.1, 1.0, 0.2)) == failed
     assert said(0.9, (1.9, 1.0), (0, 1, 0)) == failed[:1]

@@ -210,10 +210,7 @@ UPGRADE = {
 
 @pytest.fixture
 def lab(tmp_path):
-    """Serve the app under a path, with nginx and TLS before it; yield its address and log.
-
-    Other hosts and configured origins are in tests/attacks/test_guards.py.
-    """
+    """Serve the app under a path, with nginx and TLS before it; yield its address and log."""
     if shutil.which("nginx") is None or shutil.which("openssl") is None:
         if os.environ.get("APPCA_REQUIRE_BROWSER"):
             pytest.fail("nginx and openssl are needed")

@@ -136,10 +136,7 @@ def xlsx(sheets: dict[str, Any], merged: Any = ()) -> bytes:
 def hdf5(
     arrays: dict[str, Any], kind: str | None = None, about: Any = None, **packing: Any
 ) -> bytes:
-    """Write an HDF5 file of arrays by path; with a `kind`, a MATLAB 7.3 file.
-
-    `about` contains attributes of the arrays.
-    """
+    """Write an HDF5 file of arrays by path, with attributes `about`; a `kind` is of MATLAB 7.3."""
     stream, block = io.BytesIO(), 512 if kind else 0
     with h5py.File(stream, "w", userblock_size=block) as file:
         for path, values in arrays.items():

@@ -326,8 +326,7 @@ def test_a_start_from_weighted_rows_is_that_from_repeated_ones(name, seed):
     rng = np.random.default_rng(seed)
     w = rng.integers(1, 4, 200)
     again = rng.permutation(np.repeat(np.arange(200), w))
-    weighted = about(Y, centre_of(Y, w), w.astype(float))
-    begin = independent_components.NAMED[name]
+    weighted, begin = about(Y, centre_of(Y, w), w.astype(float)), independent_components.NAMED[name]
     one = begin(np.random.default_rng(0), weighted, 4, 2)
     other = begin(np.random.default_rng(0), rows_of(Y[again]), 4, 2)
     close(one.W, other.W, atol=1e-6)

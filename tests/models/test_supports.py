@@ -565,10 +565,7 @@ def test_resampled_paths_sum_over_all_sets_without_bias(seed):
 
 
 def inclusion_after(kernels, seed):
-    """Estimates by single sweeps from exact draws of one row's support, (n, K), and what is true.
-
-    Many annealed sweeps lead there from the uniform distribution.
-    """
+    """Estimates (n, K) by annealed sweeps from exact draws of a row's support, and the truth."""
     n = 20_000
     Y, W, _, mu = drawn(3, 1, 4, 5, 3, noise=1.0, size=0.8)
     at, model = seen(np.repeat(Y, n, axis=0), W, mu, 1.0, n_active=3, seed=seed)

@@ -358,10 +358,7 @@ def plain(k):
 
 
 def stored(folder, components, seed=0, scale=1.0, **settings):
-    """A run with the given components, as it would be stored after a fit with this seed.
-
-    `scale` is what its preprocessing has divided the features by.
-    """
+    """A run with these components, as a fit with this seed stores it; `scale` divided features."""
     W = np.asarray(components, float)
     K = len(W)
     sizes = {"n_components": K, "n_active": 1, "random_state": seed}

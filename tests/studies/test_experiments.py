@@ -619,8 +619,7 @@ def test_the_place_of_a_map_is_counted_by_hand():
 
 @pytest.mark.parametrize("n_volumes", [60, 61])
 def test_random_phases_keep_spectra_and_lose_what_is_shared(n_volumes):
-    rng = np.random.default_rng(3)
-    shared = np.sin(np.arange(n_volumes) * 2 * np.pi * 6 / n_volumes)
+    rng, shared = np.random.default_rng(3), np.sin(np.arange(n_volumes) * 2 * np.pi * 6 / n_volumes)
     series = cleaned(shared + 0.5 * rng.standard_normal((400, n_volumes)))
     turned = phase_randomised(rng, series)
     power = [np.square(np.abs(np.fft.rfft(one, axis=1))).mean(axis=0) for one in (series, turned)]

@@ -16,6 +16,7 @@ from appca.data.preprocessing import suggest
 from appca.data.sources import draw_synthetic, load
 from appca.data.store import DatasetStore
 from appca.jobs.tasks import QualityConfig
+from appca.runs import fit
 from appca.runs.fit import fit_run, halves_of, models_of
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
@@ -214,7 +215,7 @@ def test_k_and_l_that_pass_are_offered(start, table, jobs, monkeypatch, here, th
 
 @pytest.mark.parametrize(("scaled", "plain", "told"), [(4, 4, 1), (1, 4, 0), (4, 1, 1)])
 def test_the_steadier_of_two_fits_is_advised(start, table, monkeypatch, scaled, plain, told):
-    monkeypatch.setattr(diagnostics, "scales_over", lambda *_: [1, 2])
+    monkeypatch.setattr(fit, "better", lambda *_: ["scales", "fit"])
     run = run_of(table, n_components=4, n_active=2)
     with_scales = run_of(table, n_components=4, n_active=2, row_scale="learned")
     for each, n in ((run, plain), (with_scales, scaled)):
