@@ -117,8 +117,9 @@ _ALLOWED = {
     "ordered": "",
     "preparation": "",
     "row_types": "",
+    "class_overlap": "",
     "data": "storage processes frames ordered preparation",
-    "analysis": "storage frames row_types models data rivals",
+    "analysis": "storage frames row_types class_overlap models data rivals",
     "rivals": "models",
     "plots": "storage ordered data analysis",
     "studies": "storage processes models data analysis plots",
@@ -128,7 +129,7 @@ _ALLOWED = {
     "annotated_file": "frames data analysis",
     "tl": "annotated_file frames models data analysis",
     "ui": "storage processes frames ordered preparation models data analysis plots studies runs "
-    "jobs canvas annotated_file",
+    "jobs canvas annotated_file class_overlap",
     "commands": "storage processes preparation models data analysis plots studies runs canvas "
     "annotated_file",
     "cli": "storage data commands",

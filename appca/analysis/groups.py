@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca import row_types
+from appca import class_overlap, row_types
 from appca.analysis.components import name_of, supports
 from appca.analysis.fitted import FittedRun
 from appca.analysis.permutation import corrected
+from appca.class_overlap import NEAREST
 from appca.data.dataset import MISSING, Dataset, categories
 from appca.frames import column_of as column_of_table
 from appca.words import number, of_column, percent, refuse_if, shortened
@@ -133,7 +134,6 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 
 
 MOST_COMPARED = 2e10  # numbers in pairs of rows: about 2 s
-NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of others; those of a usual row's own
 NEARLY, APART = 0.3, 1.5  # of the median distance to the nearest row, to the fifth of a class
 LEAST_IN_CLASS, FEW_APART, FIFTH = 20, 3, 5  # rows of a class to compare; of these, listed
 DENSE = 1.2  # about the 90% quantile of the local outlier factor in five data sets
@@ -143,7 +143,8 @@ def _are_comparable(dataset: Dataset) -> bool:
     return NEAREST < dataset.n_rows <= MOST_COMPARED / max(dataset.X.size, 50 * dataset.n_rows)
 
 
-def _prepared(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
+def prepared(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
+    """Return all rows as the fit sees them, gaps filled by its model."""
     return fitted.preprocessing.transform(fitted.completed(dataset.X, dataset.missing))
 
 
@@ -153,7 +154,7 @@ def among_alike(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
 
     if not _are_comparable(dataset):
         return np.zeros(dataset.n_rows, dtype=bool)
-    Y = _prepared(dataset, fitted)
+    Y = prepared(dataset, fitted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of repeated rows
         model = LocalOutlierFactor(n_neighbors=NEAREST, algorithm="brute").fit(Y)
@@ -169,63 +170,11 @@ def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) ->
     units, of = dataset.units, None if X is None else fitted.preprocessing.transform(X)
     k = NEAREST + (np.bincount(units).max() - 1) * (X is None)
     model = NearestNeighbors(n_neighbors=min(k, dataset.n_rows - 1), algorithm="brute")
-    near = model.fit(_prepared(dataset, fitted)).kneighbors(of, return_distance=False)
+    near = model.fit(prepared(dataset, fitted)).kneighbors(of, return_distance=False)
     if k > NEAREST:  # rows of one patient are alike whatever their class
         order = np.argsort(units[near] == units[:, None], axis=1, kind="stable")
         near = np.take_along_axis(near, order, axis=1)
     return np.asarray(near[:, :NEAREST])
-
-
-def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Count the classes (m, C) of the nearest rows (m, NEAREST)."""
-    of = codes[near]
-    return np.stack([(of == code).sum(axis=1) for code in range(codes.max() + 1)], axis=1)
-
-
-def most_near(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Return the class (N,) of most of the nearest rows of each row; of equal ones, its own."""
-    counts = 2 * votes(codes, near)
-    counts[np.arange(len(near)), codes] += codes >= 0
-    return np.asarray(counts.argmax(axis=1))
-
-
-def mixed(codes: np.ndarray, near: np.ndarray) -> list[int]:
-    """Return the classes of which the median row has too few of its own among its nearest rows."""
-    counts = votes(codes, near)
-    return [c for c, n in enumerate(counts.T) if np.median([*n[codes == c], 0]) < TYPICAL]
-
-
-def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
-    """Map rows among others of classes apart, surest first, to most neighbours' class or to -1."""
-    if not len(near):
-        return {}
-    counts = votes(codes, near)
-    most, largest, alike = counts.argmax(1), counts.max(1), counts[range(len(near)), codes]
-    is_stray = (most != codes) & ((alike <= NEAREST - ALIKE) | (2 * largest > NEAREST))
-    is_stray &= ~np.isin(codes, [-1, *mixed(codes, near)])
-    rows = np.lexsort((-largest, alike))
-    rows = rows[is_stray[rows]]
-    return {row: int(most[row]) if 2 * largest[row] >= NEAREST else -1 for row in rows.tolist()}
-
-
-def mixing(codes: np.ndarray, near: np.ndarray, n: int) -> np.ndarray:
-    """Count rows by their class and, in columns (n, n), the class of most of their nearest rows."""
-    rows, table = codes >= 0, np.zeros((n, n), dtype=int)
-    np.add.at(table, (codes[rows], most_near(codes, near)[rows]), 1)
-    return table
-
-
-def separating(dataset: Dataset, codes: np.ndarray) -> list[str]:
-    """Return the features with the largest shares of their ranks' variance between classes (N,)."""
-    from scipy.stats import rankdata
-    from sklearn.feature_selection import f_classif
-
-    if dataset.image_shape is not None or dataset.X.size > MOST_VALUES:
-        return []
-    rows, n = codes >= 0, len(np.unique(codes[codes >= 0]))
-    F = np.nan_to_num(f_classif(rankdata(dataset.X[rows], axis=0), codes[rows])[0])
-    of = F / (F + (rows.sum() - n) / (n - 1))
-    return [f"{dataset.column_names[j]} {of[j]:.2f}" for j in np.argsort(-of)[:MOST_SHOWN]]
 
 
 def apart_in_class(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> dict[int, float]:
@@ -234,7 +183,7 @@ def apart_in_class(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> di
 
     if not _are_comparable(dataset):
         return {}
-    Y, far = _prepared(dataset, fitted), list[tuple[float, int]]()
+    Y, far = prepared(dataset, fitted), list[tuple[float, int]]()
     for code in range(codes.max() + 1):
         if len(rows := np.flatnonzero(codes == code)) >= LEAST_IN_CLASS:
             model = NearestNeighbors(n_neighbors=FIFTH, algorithm="brute").fit(Y[rows])
@@ -249,11 +198,53 @@ def nearly_equal(dataset: Dataset, fitted: FittedRun, near: np.ndarray) -> dict[
     """Map images or curves far nearer to another one than is usual to it, nearest first."""
     if not len(near) or (dataset.image_shape is None and not dataset.is_ordered):
         return {}
-    Y, other = _prepared(dataset, fitted), near[:, 0]
+    Y, other = prepared(dataset, fitted), near[:, 0]
     apart = np.linalg.norm(Y - Y[other], axis=1)
     once = (other[other] != np.arange(len(Y))) | (other < np.arange(len(Y)))
     rows = np.flatnonzero(once & (apart > 0) & (apart < NEARLY * np.median(apart)))
     return {row: int(other[row]) for row in rows[np.argsort(apart[rows])].tolist()}
+
+
+class ClassesApart(NamedTuple):
+    """How far the classes of a label lie apart."""
+
+    sentence: str
+    about: str  # what the table counts, and the features that differ most
+    table: np.ndarray  # (C, C) rows by class and the class of most of their nearest rows
+    told: dict[int, int]  # rows that linear discriminants take for another class, surest first
+    far: dict[int, float]  # see `apart_in_class`
+
+
+def classes_apart(
+    dataset: Dataset,
+    fitted: FittedRun,
+    near: np.ndarray,
+    label: str,
+    names: Sequence[str],
+    codes: np.ndarray,
+) -> ClassesApart:
+    """Compare classes (N,), which `names` name, by nearest rows (N, NEAREST) and features."""
+    table = class_overlap.mixing(codes, near, len(names))
+    mixed = table - np.diag(np.diag(table))
+    pairs = np.transpose(np.unravel_index(np.argsort(-mixed, axis=None)[:NAMED], mixed.shape))
+    most = [f"{names[a]} among {names[b]} ({mixed[a, b]:,})" for a, b in pairs if mixed[a, b]]
+    said = f"{percent(np.trace(table) / table.sum())} of rows lie among their own {label}"
+    said += f"; most mixed: {', '.join(most)}" * bool(most)
+    share, told = np.nan, dict[int, int]()
+    if label != dataset.related:
+        of = prepared(dataset, fitted), codes, dataset.units
+        share, told = class_overlap.discriminated(*of)
+    if np.isfinite(share):
+        said += f". Linear discriminants, cross-validated, tell {percent(share)}"
+    others = f" of another {dataset.related}" * bool(dataset.related)
+    about = f"Rows of each {label} by that of most of their {NEAREST} nearest rows{others}; "
+    about += "of equal ones, their own."
+    if dataset.image_shape is None:
+        best = class_overlap.separating(dataset.X, dataset.column_names, codes)
+        about += f" Share of the variance of ranks between {label}s: {', '.join(best)}." * bool(
+            best
+        )
+    return ClassesApart(said, about, table, told, apart_in_class(dataset, fitted, codes))
 
 
 LEAST, LEAST_USERS = 2, 5  # minimum per side: rows; users of a component, to compare scores

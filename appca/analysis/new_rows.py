@@ -172,7 +172,7 @@ def standing_out(distances: Distances) -> NewRowsVerdict:
 def odd_in_features(
     X: np.ndarray, transform: Callable[[Any], Any], gaps: Any = None, ordered: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows of X (N, D) far in a feature or jointly; of all, the feature and ratio to limits.
+    """Return rows of X (N, D) far in a feature, or jointly: then -1 - feature; ratios to limits.
 
     A value, less that of its neighbours if `ordered`, is compared with its feature's tail; the
     covariance, of the nearest 90% of rows, needs five rows a feature. Tails omit 3% or three rows.
@@ -211,7 +211,8 @@ def odd_in_features(
     alone = far / max(_tail_limit(far, most), np.log(n * d))  # beyond: 0.1 of n d exponentials
     both, is_alone = np.maximum(alone, joint), (alone > 1) | (2 * alone > joint)
     worst = np.where(is_alone, away.argmax(axis=1), np.abs(unexpected).argmax(axis=1))
-    return np.argsort(-both, kind="stable")[: (both > 1).sum()], varied[worst], both
+    named = np.where(is_alone, varied[worst], -1 - varied[worst])
+    return np.argsort(-both, kind="stable")[: (both > 1).sum()], named, both
 
 
 def _tail_limit(x: np.ndarray, most: int) -> float:

@@ -333,8 +333,7 @@ def _sizes(dataset: Dataset, now: RunConfig) -> None:
     sizes = sizes_of(advised[0], now.model)
     other = halves_of(replace(now, parameters=now.parameters | sizes))
     if other is not None and worst(of_halves(other.outcome(home()))) == "good":
-        text = f"K = {k} and L = {active} pass all checks on halves of the rows, unlike this fit"
-        st.markdown(text)
+        st.markdown(f"K = {k}, L = {active} pass the checks on halves of the rows, unlike this fit")
         press(f"Use K = {k}, L = {active}", "sizes", partial(state.set_parameters, **sizes))
         press("Not now", "sizes_not", fits.declined().add, no, type="tertiary")
 

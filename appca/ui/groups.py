@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
+from appca import class_overlap as overlap
 from appca.analysis import groups as analysis
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
@@ -24,7 +25,7 @@ from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
 from appca.words import capital, counted, listed, number, of_column, percent, shortened
 
-PANELS, REST, MIXED = 20, "rest", 3
+PANELS, REST = 20, "rest"
 KINDS = {"feature": "column", "score": "score", "use": "use of a component"}
 KINDS |= {"subspace": "subspace", "class": "label", "measure": "fit", "image": "image"}
 
@@ -77,28 +78,23 @@ def _classes(dataset: Dataset) -> list[Classes]:
     return sorted(kit.every(dataset), key=lambda of: f"label:{of.title}" != colour)[:1]
 
 
+def _apart(dataset: Dataset, shown: Shown, classes: Classes) -> analysis.ClassesApart:
+    of = dataset, shown.fitted, _nearest(dataset, shown), *classes
+    key = f"classes-apart-{shown.key}-{classes.title}-{classes.names}"
+    return kept(key, lambda: analysis.classes_apart(*of))
+
+
 def _classes_apart(dataset: Dataset, shown: Shown) -> None:
     """Say how many rows lie among their own class; the table counts which classes mix."""
     import pandas as pd
 
-    near, unit = _nearest(dataset, shown), dataset.related
-    for label, names, codes in _classes(dataset) if len(near) else ():
-        table = analysis.mixing(codes, near, len(names))
-        mixed = table - np.diag(np.diag(table))
-        pairs = np.transpose(np.unravel_index(np.argsort(-mixed, axis=None)[:MIXED], mixed.shape))
-        told = [f"{names[a]} among {names[b]} ({mixed[a, b]:,})" for a, b in pairs if mixed[a, b]]
-        said = f"{percent(np.trace(table) / table.sum())} of rows lie among their own {label}"
-        said += f"; most mixed: {', '.join(told)}" * bool(told)
-        apart = partial(analysis.separating, dataset, codes)
-        best = ", ".join(kept(f"best-{dataset.digest}-{label}", apart))
-        ranked_by = f" Share of the variance of ranks between {label}s: {best}." * bool(best)
-        with st.expander(markdown(said)):
-            of = f"most of their 10 nearest rows{f' of another {unit}' if unit else ''}"
-            text = f"Rows of each {label} by that of {of}; of equal ones, their own.{ranked_by}"
-            st.caption(markdown(text))
-            st.dataframe(pd.DataFrame(table, names, names), key="classes_apart")
-        findings = st.session_state.setdefault(state.KEYS.findings, {})
-        findings[shown.key, f"{label} apart"] = f"{said}.{ranked_by}"  # the report includes it
+    for classes in _classes(dataset) if len(_nearest(dataset, shown)) else ():
+        of, names = _apart(dataset, shown, classes), classes.names
+        with st.expander(markdown(of.sentence)):
+            st.caption(markdown(of.about))
+            st.dataframe(pd.DataFrame(of.table, names, names), key="classes_apart")
+        said = st.session_state.setdefault(state.KEYS.findings, {})  # the report includes it
+        said[shown.key, f"{classes.title} apart"] = f"{of.sentence}. {of.about}"
 
 
 def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
@@ -290,8 +286,9 @@ MANY_MISFITS, MOST_WRONG = 0.05, 0.02  # shares of rows: misfits of a bad fit; w
 HELP = (
     "Distance from the subspace: the residual of the components (Q). Distance within it: how large "
     "the scores are for their components (Hotelling's T²). Listed whatever K and L: a value far "
-    "beyond the others of its feature, or a large Mahalanobis distance; a row with 9 of its 10 "
-    "nearest in other classes that stand apart, or far from the fifth nearest of its own; copies."
+    "beyond the others of its feature, or a large Mahalanobis distance; a row with 6 of its 10 "
+    "nearest in one other class, or 9 in others, if classes stand apart; a row that discriminants "
+    "learned from others give to another class at 95%; a row far from the fifth nearest of its own."
 )
 WHAT_TO_DO = "Check the first rows. One far from its subspace is often an error, or of a kind that "
 WHAT_TO_DO += "the fit has not learned; one far out within it is extreme, or an error."
@@ -331,21 +328,22 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
     ids, key, fitted, near = dataset.ids, shown.key, shown.fitted, _nearest(dataset, shown)
 
     def like(pairs: dict[int, int]) -> dict[int, str]:
-        few = dataset.has_few_values  # rows are usually equal
-        return {} if few else {row: f"{ids[row]} (like {ids[of]})" for row, of in pairs.items()}
+        some = {} if dataset.has_few_values else pairs  # rows of few values are usually equal
+        return {row: f"{ids[row]} (like {ids[of]})" for row, of in some.items()}
 
     told = {capital(ODD[dataset.is_ordered]): {row: f"{ids[row]} ({x})" for row, x in odd.items()}}
-    for label, names, codes in _classes(dataset):
-        among = analysis.strays(codes, near).items()
-        classes = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
-        mix = ", ".join(names[c] for c in analysis.mixed(codes, near)) if len(near) else ""
-        told[f"Among rows of another {label}{f', without {mix}, which mix' * bool(mix)}"] = classes
+    for classes in _classes(dataset) if len(near) else ():
+        (label, names, codes), of = classes, _apart(dataset, shown, classes)
+        among = overlap.strays(codes, near).items()
+        places = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
+        mix = ", ".join(names[c] for c in overlap.mixed(codes, near))
+        told[f"Among rows of another {label}{f', without {mix}, which mix' * bool(mix)}"] = places
+        sure = {row: f"{ids[row]} ({names[codes[row]]}, {names[c]})" for row, c in of.told.items()}
+        told[f"Told as another {label} by linear discriminants"] = sure
         same = {row: of for row, of in dataset.equal_rows.items() if codes[row] != codes[of]}
         told[f"Equal to a row of another {label}"] = like(same)
-        apart = partial(analysis.apart_in_class, dataset, fitted, codes)
-        far = kept(f"classes-apart-{key}-{label}", apart).items()
-        said = {row: f"{ids[row]} ({names[codes[row]]}, {x:.1f} times)" for row, x in far}
-        told[f"Farthest from others of their {label}, times the usual distance"] = said
+        far = {row: f"{ids[row]} ({names[codes[row]]}, {x:.1f} times)" for row, x in of.far.items()}
+        told[f"Farthest from others of their {label}, times the usual distance"] = far
     pairs = kept(f"nearly-{key}", partial(analysis.nearly_equal, dataset, fitted, near))
     told |= {"Nearly equal": like(pairs), "Repeated rows": like(dataset.repeated_rows)}
     return {what: of for what, of in told.items() if of}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
+from appca import class_overlap as overlap
 from appca.analysis import groups
 from appca.analysis import rows as described
 from appca.analysis.components import name_of, own_name, title
@@ -342,8 +343,10 @@ def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[i
         of = dataset.X, fitted.preprocessing.transform, dataset.missing, dataset.is_ordered
         places, worst, ratios = kept(f"odd-{key}", lambda: odd_in_features(*of))
         if len(worst):
-            names, far = np.array(dataset.column_names)[worst], np.maximum(far, ratios)
-            columns = {"farthest in": names, "value / limit": ratios.round(2)}
+            names, far = np.array(dataset.column_names), np.maximum(far, ratios)
+            jointly = np.char.add(names[-1 - worst], " given the others")
+            columns = {"farthest in": np.where(worst < 0, jointly, names[worst])}
+            columns["value / limit"] = ratios.round(2)
             usual = usual & ~np.isin(np.arange(dataset.n_rows), places)
     if not usual.all():  # rows among others like them are rather a kind than errors
         alike = kept(f"alike-{key}", lambda: groups.among_alike(dataset, fitted)) & ~usual
@@ -357,10 +360,10 @@ def nearest_classes(dataset: Dataset, near: np.ndarray) -> dict[str, np.ndarray]
     """Return by label the class of most of the nearest rows (m, NEAREST) of m rows."""
     said = dict[str, np.ndarray]()
     for label, names, codes in every(dataset)[:MOST_LABELS] if len(near) else ():
-        votes, is_old = groups.votes(codes, near), len(near) == len(codes)
-        most = groups.most_near(codes, near) if is_old else votes.argmax(axis=1)
+        votes, is_old = overlap.votes(codes, near), len(near) == len(codes)
+        most = overlap.most_near(codes, near) if is_old else votes.argmax(axis=1)
         of = zip(most, votes.max(axis=1), strict=True)
-        texts = [f"{names[c]} ({n} of {groups.NEAREST})" if n else "none" for c, n in of]
+        texts = [f"{names[c]} ({n} of {overlap.NEAREST})" if n else "none" for c, n in of]
         said[f"nearest {label}"] = np.array(texts)
     return said
 

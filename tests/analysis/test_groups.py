@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from appca import AdaptivePPCA, rule
+from appca import AdaptivePPCA, class_overlap, rule
 from appca.analysis import groups
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import GroupComparison, GroupDifference, compare, differences, sentence
@@ -57,31 +57,32 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     X = rng.normal(size=(120, 4)) + 9 * codes[:, None]
     of = Dataset("two", X, np.arange(120)), fitted_run(np.ones((120, 4), dtype=bool))
     codes[[5, 99]], near = (1, 0), groups.nearest(*of)
-    assert groups.strays(codes, near) == {5: 0, 99: 1}
-    assert groups.mixing(codes, near, 2).tolist() == [[59, 1], [1, 59]]
-    assert (groups.mixed(codes, near), len(groups.mixed(rng.permutation(codes), near))) == ([], 2)
-    pairs = Dataset("pairs", X, np.arange(120), {"subject": np.arange(120) // 2})
-    assert (groups.nearest(pairs, of[1]) // 2 != np.arange(120)[:, None] // 2).all(), "other units"
-    lone = X + [4, 0, 0, 0] * (np.arange(120) == 30)[:, None]  # towards no other class
-    assert {30, 5, 99} == {*groups.apart_in_class(replace(of[0], X=lone), of[1], codes)} & {
-        30,
-        5,
-        99,
-    }
+    of_classes, n = class_overlap, np.arange(120)
+    assert of_classes.strays(codes, near) == {5: 0, 99: 1}
+    assert of_classes.mixing(codes, near, 2).tolist() == [[59, 1], [1, 59]]
+    assert of_classes.mixed(codes, near) == []
+    assert of_classes.mixed(rng.permutation(codes), near) == [0, 1]
+    assert of_classes.discriminated(X, codes, n) == (118 / 120, {5: 0, 99: 1})
+    assert 0.3 < of_classes.discriminated(X, rng.permutation(codes), n // 2)[0] < 0.7
+    assert np.isnan(of_classes.discriminated(X[:8], codes[:8], n[:8])[0]), "too few of a class"
+    pairs = Dataset("pairs", X, n, {"subject": n // 2})
+    assert (groups.nearest(pairs, of[1]) // 2 != n[:, None] // 2).all(), "other units"
+    lone = X + [4, 0, 0, 0] * (n == 30)[:, None]  # towards no other class
+    assert 30 in groups.apart_in_class(replace(of[0], X=lone), of[1], codes)
     H = stats.kruskal(X[codes == 0, 0], X[codes == 1, 0]).statistic
-    assert f"a {H / 119:.2f}" in groups.separating(replace(of[0], feature_names=(*"abcd",)), codes)
+    assert f"a {H / 119:.2f}" in of_classes.separating(X, "abcd", codes)
     gaps = np.zeros(X.shape, bool)
     gaps[7] = [True, False, True, True]
     filled = replace(of[1], imputed=X[gaps])  # neighbours are those of the model's values
     lost = replace(of[0], X=np.where(gaps, 4.5, X), missing=gaps)
     assert (groups.nearest(lost, filled) == near).all()
-    assert groups.strays(rng.integers(2, size=120), near) == {}
+    assert of_classes.strays(rng.integers(2, size=120), near) == {}
     codes[60:90:2] = 2  # no class has nine of the ten nearest rows of row 99
-    assert groups.strays(codes, near)[99] in {1, 2}
+    assert of_classes.strays(codes, near)[99] in {1, 2}
     codes = np.where(np.arange(120) < 60, 0, 1 + np.arange(120) % 4)
     codes[99] = 0
     most = np.bincount(codes[near[99]])
-    assert groups.strays(codes, near)[99] == (most.argmax() if most.max() >= 5 else -1)
+    assert of_classes.strays(codes, near)[99] == (most.argmax() if most.max() >= 5 else -1)
 
 
 def test_images_are_compared_by_their_colours_and_nearly_equal_ones_are_paired(seed):

@@ -207,7 +207,7 @@ def test_k_and_l_that_pass_are_offered(start, table, jobs, monkeypatch, here, th
         jobs.end(job.id, "done")
     assert ("sizes" in keys(healthy(app.run()))) == (here < there)
     if here < there:
-        assert "K = 4 and L = 2 pass all checks" in told(app)
+        assert "K = 4, L = 2 pass the checks" in told(app)
         now = address(healthy(app.button(key="sizes").click().run()))
         assert (now["k"], now["l"], "sizes" in keys(app)) == ("4", "2", False)
     assert not jobs.active()

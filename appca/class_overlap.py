@@ -1,0 +1,90 @@
+"""How far classes of rows lie apart: by their nearest rows, by features, by discriminants."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of others; those of a usual row's own
+MOST_SHOWN = 10  # features
+MOST_VALUES, MOST_PRODUCTS = 1 << 24, 1e10  # numbers to rank; to multiply in covariances
+SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
+
+
+def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Count the classes (m, C) of the nearest rows (m, NEAREST)."""
+    of = codes[near]
+    return np.stack([(of == code).sum(axis=1) for code in range(codes.max() + 1)], axis=1)
+
+
+def most_near(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Return the class (N,) of most of the nearest rows of each row; of equal ones, its own."""
+    counts = 2 * votes(codes, near)
+    counts[np.arange(len(near)), codes] += codes >= 0
+    return np.asarray(counts.argmax(axis=1))
+
+
+def mixed(codes: np.ndarray, near: np.ndarray) -> list[int]:
+    """Return the classes of which the median row has too few of its own among its nearest rows."""
+    counts = votes(codes, near)
+    return [c for c, n in enumerate(counts.T) if np.median([*n[codes == c], 0]) < TYPICAL]
+
+
+def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
+    """Map rows among others of classes apart, surest first, to most neighbours' class or to -1."""
+    if not len(near):
+        return {}
+    counts = votes(codes, near)
+    most, largest, alike = counts.argmax(1), counts.max(1), counts[range(len(near)), codes]
+    is_stray = (most != codes) & ((alike <= NEAREST - ALIKE) | (2 * largest > NEAREST))
+    is_stray &= ~np.isin(codes, [-1, *mixed(codes, near)])
+    rows = np.lexsort((-largest, alike))
+    rows = rows[is_stray[rows]]
+    return {row: int(most[row]) if 2 * largest[row] >= NEAREST else -1 for row in rows.tolist()}
+
+
+def mixing(codes: np.ndarray, near: np.ndarray, n: int) -> np.ndarray:
+    """Count rows by their class and, in columns (n, n), the class of most of their nearest rows."""
+    rows, table = codes >= 0, np.zeros((n, n), dtype=int)
+    np.add.at(table, (codes[rows], most_near(codes, near)[rows]), 1)
+    return table
+
+
+def separating(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> list[str]:
+    """Return the features with the largest shares of their ranks' variance between classes (N,)."""
+    from scipy.stats import rankdata
+    from sklearn.feature_selection import f_classif
+
+    if X.size > MOST_VALUES:
+        return []
+    rows, n = codes >= 0, len(np.unique(codes[codes >= 0]))
+    F = np.nan_to_num(f_classif(rankdata(X[rows], axis=0), codes[rows])[0])
+    of = F / (F + (rows.sum() - n) / (n - 1))
+    return [f"{names[j]} {of[j]:.2f}" for j in np.argsort(-of)[:MOST_SHOWN]]
+
+
+def discriminated(
+    Y: np.ndarray, codes: np.ndarray, units: np.ndarray
+) -> tuple[float, dict[int, int]]:
+    """Return the share of rows that linear discriminants of others tell, and rows surely of others.
+
+    Y (N, D) are prepared rows. Covariances are shrunk (Ledoit and Wolf, 2004); units stay together.
+    The share is NaN if classes are small or the data are large. The surest rows come first.
+    """
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_predict
+
+    classes, counts = np.unique(codes[codes >= 0], return_counts=True)
+    classes = classes[counts >= FOLDS]
+    rows = np.flatnonzero(np.isin(codes, classes))
+    if len(classes) < 2 or Y.size * Y.shape[1] > MOST_PRODUCTS:
+        return np.nan, {}
+    alone = len(np.unique(units[rows])) == len(rows)
+    kind, groups = (StratifiedKFold, None) if alone else (StratifiedGroupKFold, units[rows])
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    how = {"cv": kind(FOLDS, shuffle=True, random_state=0), "method": "predict_proba"}
+    P = cross_val_predict(model, Y[rows], codes[rows], groups=groups, **how)
+    told, sure = classes[P.argmax(axis=1)], P.max(axis=1)
+    wrong = np.flatnonzero((told != codes[rows]) & (sure >= SURE))
+    wrong = wrong[np.argsort(-sure[wrong], kind="stable")]
+    share = float((told == codes[rows]).mean())
+    return share, dict(zip(rows[wrong].tolist(), told[wrong].tolist(), strict=True))
