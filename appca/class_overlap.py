@@ -76,7 +76,7 @@ def discriminated(
     classes, counts = np.unique(codes[codes >= 0], return_counts=True)
     classes = classes[counts >= FOLDS]
     rows = np.flatnonzero(np.isin(codes, classes))
-    if len(classes) < 2 or Y.size * Y.shape[1] > MOST_PRODUCTS:
+    if len(classes) < 2 or max(len(Y), 5 * Y.shape[1]) * Y.shape[1] ** 2 > MOST_PRODUCTS:
         return np.nan, {}
     alone = len(np.unique(units[rows])) == len(rows)
     kind, groups = (StratifiedKFold, None) if alone else (StratifiedGroupKFold, units[rows])
