@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-NEAREST, ALIKE, TYPICAL = 10, 9, 7  # nearest rows; those of others; those of a usual row's own
+NEAREST, TYPICAL = 10, 7  # nearest rows; those of a usual row's class in classes that stand apart
 MOST_SHOWN = 10  # features
 MOST_VALUES, MOST_PRODUCTS = 1 << 24, 1e10  # numbers to rank; to multiply in covariances
 SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
@@ -33,10 +33,9 @@ def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
     """Map rows among others of classes apart, surest first, to most neighbours' class or to -1."""
     if not len(near):
         return {}
-    counts = votes(codes, near)
-    most, largest, alike = counts.argmax(1), counts.max(1), counts[range(len(near)), codes]
-    is_stray = (most != codes) & ((alike <= NEAREST - ALIKE) | (2 * largest > NEAREST))
-    is_stray &= ~np.isin(codes, [-1, *mixed(codes, near)])
+    counts, most = votes(codes, near), most_near(codes, near)
+    largest, alike = counts.max(axis=1), counts[range(len(near)), codes]
+    is_stray = (most != codes) & ~np.isin(codes, [-1, *mixed(codes, near)])
     rows = np.lexsort((-largest, alike))
     rows = rows[is_stray[rows]]
     return {row: int(most[row]) if 2 * largest[row] >= NEAREST else -1 for row in rows.tolist()}

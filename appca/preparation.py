@@ -247,10 +247,8 @@ def proposed(dataset: Any) -> tuple[str, str]:
     numbers = dataset.axis[0].tolist() if names and dataset.axis else []
     if numbers[1:] and is_whole and not _are_years(numbers):
         share = _offset_and_factor(X)
-        reason = (
-            f"Smooth rows over {numbers[0]:g} to {numbers[-1]:g}, which differ mostly by an offset "
-            f"and a factor ({percent(share)} of their variance)."
-        )
+        reason = f"Smooth rows over {numbers[0]:g} to {numbers[-1]:g}, which differ mostly by an "
+        reason += f"offset and a factor ({percent(share)} of their variance)."
         return ("snv", reason) if share > HALF else ("", "")
     zero = float((X == 0).mean())
     is_counted = is_whole and least >= 0 and zero > LEAST_ZERO and bool((np.rint(X) == X).all())

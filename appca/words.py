@@ -204,10 +204,8 @@ def naming_extra() -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
-        msg = (
-            f"This needs the package {package}, which is not installed; run "
-            f"`pip install 'appca[{EXTRAS[package]}]'`."
-        )
+        msg = f"This needs the package {package}, which is not installed; run "
+        msg += f"`pip install 'appca[{EXTRAS[package]}]'`."
         raise MissingExtraError(msg) from error
 
 

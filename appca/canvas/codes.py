@@ -54,10 +54,8 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
         codes = row_by_row(rows, matrix.indices, matrix.data, matrix.shape[0])
     indices, values = np.asarray(codes[0]), np.asarray(codes[1], np.float32)
     if indices.ndim != 2 or indices.shape != values.shape or indices.dtype.kind not in "ui":
-        msg = (
-            "codes must be two arrays (N, L), indices and values, or a matrix (N, K); got "
-            f"{indices.dtype} of shape {indices.shape} and values of shape {values.shape}."
-        )
+        msg = "codes must be two arrays (N, L), indices and values, or a matrix (N, K); got "
+        msg += f"{indices.dtype} of shape {indices.shape} and values of shape {values.shape}."
         raise InputError(msg)
     directions = None if components is None else np.asarray(components, np.float32)
     most = int(indices.max(initial=-1)) + 1

@@ -43,10 +43,8 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
         ids = np.array([str(name) for name in index])
     drawn = None if images is None or isinstance(images, (tuple, list)) else np.asarray(images)
     if drawn is not None and (drawn.ndim not in (3, 4) or len(drawn) != len(values)):
-        msg = (
-            f"images is the shape (h, w) of each row, or {len(values):,} images (N, h, w); "
-            f"got an array of shape {drawn.shape}."
-        )
+        msg = f"images is the shape (h, w) of each row, or {len(values):,} images (N, h, w); "
+        msg += f"got an array of shape {drawn.shape}."
         raise InputError(msg)
     shape = images if drawn is None else drawn.shape[1:]
     if drawn is not None and int(np.prod(shape)) != values.shape[1]:
@@ -101,10 +99,8 @@ def map_of(title: str, xy: Any, dataset: Dataset) -> Map:
     """Return coordinates (N, 2) of all rows; InputError if the shape is wrong."""
     places = np.asarray(xy, float)
     if places.shape != (dataset.n_rows, 2):
-        msg = (
-            f"The map “{title}” needs two coordinates for each of the {dataset.n_rows:,} rows; "
-            f"got shape {places.shape}."
-        )
+        msg = f"The map “{title}” needs two coordinates for each of the {dataset.n_rows:,} rows; "
+        msg += f"got shape {places.shape}."
         raise InputError(msg)
     return Map(title, places)
 

@@ -70,10 +70,8 @@ def picture_of(adata: "AnnData", key: str) -> AnnotatedPicture:
         stored = dense(adata.obsm[f"X_{key}"][:MOST_COMPARED])
         scores = model.transform(X[:MOST_COMPARED])
         if not np.allclose(scores, stored, rtol=1e-3, atol=1e-3 * np.abs(stored).max()):
-            msg = (
-                f"The values of this AnnData are not those of the fit in uns[{key!r}]: its scores "
-                "in obsm differ. Restore the values, or fit again."
-            )
+            msg = f"The values of this AnnData are not those of the fit in uns[{key!r}]: its "
+            msg += "scores in obsm differ. Restore the values, or fit again."
             raise InputError(msg)
     maps = {
         _MAPS[name.removeprefix("X_")]: np.asarray(places)[:, :2]
@@ -183,10 +181,8 @@ class Explorer(anywidget.AnyWidget):
             or selection.dtype.kind not in "iu"
             or not 0 <= selection.min() <= selection.max() < n_rows
         ):
-            msg = (
-                f"A selection has row numbers from 0 to {n_rows - 1:,}, or True or False for each "
-                f"of the {n_rows:,} rows; got {selection.dtype} of shape {selection.shape}."
-            )
+            msg = f"A selection has row numbers from 0 to {n_rows - 1:,}, or True or False for "
+            msg += f"each of the {n_rows:,} rows; got {selection.dtype} of shape {selection.shape}."
             raise InputError(msg)
         return np.unique(selection)
 

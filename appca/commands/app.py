@@ -194,9 +194,7 @@ def with_labels(dataset: Dataset, file: Path) -> Dataset:
         msg = f"“{file.name}” cannot be read; give an NPY file, or text with a class on each line."
         raise InputError(msg) from error
     if values.shape != (dataset.n_rows,):
-        msg = (
-            f"“{file.name}” has the shape {values.shape}, and the data have {dataset.n_rows:,} "
-            "rows; the file must have one class for each row."
-        )
+        msg = f"“{file.name}” has the shape {values.shape}, and the data have {dataset.n_rows:,} "
+        msg += "rows; the file must have one class for each row."
         raise InputError(msg)
     return replace(dataset, labels={file.stem: values.astype(str), **dataset.labels})

@@ -54,10 +54,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     writing.check_file(path, [writing.PAGE])
     sizes = [(k, active) for active in options.active for k in options.components if active <= k]
     if not sizes:
-        msg = (
-            f"A row uses at most K components; got -K up to {options.components[-1]} and -L from "
-            f"{options.active[0]}, so lower -L or raise -K."
-        )
+        msg = f"A row uses at most K components; got -K up to {options.components[-1]} and -L from "
+        msg += f"{options.active[0]}, so lower -L or raise -K."
         raise parsing.UsageError(msg)
     from appca.canvas.from_model import GivenRows
     from appca.canvas.html import write_page

@@ -181,10 +181,8 @@ def options_of_data(options: argparse.Namespace) -> Iterator[None]:
         written = ", ".join(f"{name}={json.dumps(value)}" for name, value in options.option)
         if not written:
             raise
-        msg = (
-            f"--option {shortened(written, 120)} has the wrong type for the option "
-            f"({shortened(error, 120)}); write a number, a text or a list such as [32,32]."
-        )
+        msg = f"--option {shortened(written, 120)} has the wrong type for the option "
+        msg += f"({shortened(error, 120)}); write a number, a text or a list such as [32,32]."
         raise InputError(msg) from error
 
 

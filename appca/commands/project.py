@@ -138,10 +138,8 @@ def _fitted(text: str) -> RowsDescriber:
         return RowsDescriber(run.config, shown, shown, _wanted_by_run(run.config, shown))
     path = Path(text)
     if not path.is_file():
-        msg = (
-            f"“{text}” is neither an .npz file from `fit` nor the id of a stored run; "
-            "`python -m appca runs` lists those."
-        )
+        msg = f"“{text}” is neither an .npz file from `fit` nor the id of a stored run; "
+        msg += "`python -m appca runs` lists those."
         raise InputError(msg)
     config, _, model, names = read_model(path.name, path)
     with path.open("rb") as stream:

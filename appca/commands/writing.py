@@ -131,10 +131,8 @@ def is_annotated(options: argparse.Namespace) -> bool:
     if ending is None:
         return False
     if len(options.data) != 1 or ending_of(options.data[0]) != ending:
-        msg = (
-            f"--out FILE{ending} adds a fit to annotated data, so DATA must be one {ending} file; "
-            "write .csv, .parquet or .npz instead."
-        )
+        msg = f"--out FILE{ending} adds a fit to annotated data, so DATA must be one {ending} "
+        msg += "file; write .csv, .parquet or .npz instead."
         raise parsing.UsageError(msg)
     return True
 

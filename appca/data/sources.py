@@ -254,10 +254,8 @@ def _content(path: Path, name: str) -> np.ndarray:
 def _published(key: str, folder: Path, progress: Progress | None, how: dict[str, Any]) -> Dataset:
     """Read rows of MNIST (training digits first) or COIL-20 (objects before views)."""
     title, content = SOURCES[key].title, []
-    advice = (
-        f"to open {title} without a network, put {', '.join(FILES[key])} into {folder}, or drop "
-        f"{'them' if len(FILES[key]) > 1 else 'it'} onto the Data page."
-    )
+    advice = f"to open {title} without a network, put {', '.join(FILES[key])} into {folder}, or "
+    advice += f"drop {'them' if len(FILES[key]) > 1 else 'it'} onto the Data page."
     for name, sha256 in FILES[key].items():
         path, urls = folder / name, [mirror + name for mirror in MIRRORS[key]]
         if is_new := not path.is_file():

@@ -73,10 +73,8 @@ class DatasetStore:
         except files.OtherFormat:
             raise
         except Exception as error:  # JSON and NumPy raise many kinds of exceptions
-            msg = (
-                f"The stored data set {digest[:12]} is damaged ({reason(error)}); delete it, or "
-                "load the data again in its place."
-            )
+            msg = f"The stored data set {digest[:12]} is damaged ({reason(error)}); delete it, or "
+            msg += "load the data again in its place."
             raise InputError(msg) from error
         dataset.__dict__["digest"] = digest  # avoids reading the whole matrix to compute it
         return dataset

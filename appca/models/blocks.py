@@ -222,10 +222,8 @@ def matrix(X: Any) -> Any:
     dimensions = getattr(X, "ndim", None)  # for a Delayed object, a Delayed
     if not (isinstance(dimensions, int) and dimensions == 2 and hasattr(X, "to_delayed")):
         shown = dimensions if isinstance(dimensions, int) else "no"
-        msg = (
-            "X must be a Dask array of two dimensions, rows by features; "
-            f"got {type(X).__name__} with {shown}: convert or reshape it."
-        )
+        msg = "X must be a Dask array of two dimensions, rows by features; "
+        msg += f"got {type(X).__name__} with {shown}: convert or reshape it."
         raise ValueError(msg)
     if X.dtype.kind not in "fiub":
         msg = f"X must be a Dask array of numbers; got {X.dtype}: convert it first."
@@ -296,10 +294,8 @@ def lazily(model: Any, question: str, X: Any, **how: str) -> Any:
     refuse_other_names(getattr(model, "feature_names_in_", None), X, "the Dask frame")
     X, (K, D) = matrix(X), model.components_.shape
     if X.shape[1] != D:
-        msg = (
-            f"X must have the {D} features {type(model).__name__} was fitted to; "
-            f"got {X.shape[1]}: choose the same columns."
-        )
+        msg = f"X must have the {D} features {type(model).__name__} was fitted to; "
+        msg += f"got {X.shape[1]}: choose the same columns."
         raise ValueError(msg)
     bound = ("callback", "random_state", "init")  # bound to this process, or large
     parameters = model.get_params(deep=False).items()

@@ -499,10 +499,8 @@ class Criteria(Queries):
             raise ValueError(msg)
         active = np.asarray(self.allocate(X))
         if math.comb(K, L) > LARGEST_NUMBER:
-            msg = (
-                f"predict numbers at most 2^63 panels, but {L} of {K} components give more: "
-                "use allocate, which returns the components themselves."
-            )
+            msg = f"predict numbers at most 2^63 panels, but {L} of {K} components give more: "
+            msg += "use allocate, which returns the components themselves."
             raise ValueError(msg)
         counts = np.array([[math.comb(n, k) for k in range(L + 1)] for n in range(K)], np.int64)
         left = L - np.cumsum(active, axis=1) + active  # number of members from k on

@@ -179,10 +179,8 @@ def compile_ahead() -> None:
     sum_supports(np.ones((1, 3)), np.zeros((1, 2)), 1)
 
 
-NOT_SUMMED = (
-    f", with more than {MOST_SETS:,} supports: for incomplete rows, only the best support "
-    "and its exchanges of one component are summed"
-)
+NOT_SUMMED = f", with more than {MOST_SETS:,} supports: for incomplete rows, only the best support "
+NOT_SUMMED += "and its exchanges of one component are summed"
 BLOCK_ROWS = 512  # number of rows whose second moments are in memory together
 SAME_PATTERN = 64  # minimum number of rows for a block with a common pattern of missing entries
 
@@ -427,10 +425,8 @@ def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
     """Return centred rows X (N, D) with missing entries filled by column means, or by zero."""
     empty = int(np.isnan(X).all(axis=0).sum())
     if empty:
-        msg = (
-            f"Every feature of X must be observed in some row, but {empty} of {X.shape[1]} are "
-            "missing in all rows: drop those features."
-        )
+        msg = f"Every feature of X must be observed in some row, but {empty} of {X.shape[1]} are "
+        msg += "missing in all rows: drop those features."
         raise ValueError(msg)
     origin = np.zeros(X.shape[1]) if zero_mean else np.nanmean(X, axis=0, dtype=np.float64)
     origin = origin.astype(X.dtype)

@@ -67,10 +67,8 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         """
         del y
         if not (self.clip == "sqrt" or self.clip > 0) or not self.theta > 0:
-            msg = (
-                "theta and clip must be positive numbers, or clip 'sqrt'; got "
-                f"theta={self.theta!r} and clip={self.clip!r}."
-            )
+            msg = "theta and clip must be positive numbers, or clip 'sqrt'; got "
+            msg += f"theta={self.theta!r} and clip={self.clip!r}."
             raise ValueError(msg)
         X = self._checked(X, reset=True)
         totals = np.ones(X.shape[0]) @ X if is_sparse(X) else X.sum(axis=0, dtype=np.float64)
@@ -110,10 +108,8 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
             refuse_not_finite(X)
         least = X.min() if X.shape[0] else 0.0
         if least < 0:
-            msg = (
-                "Negative values in data: X must contain counts of at least 0; got "
-                f"{least:g}: pass the original counts."
-            )
+            msg = "Negative values in data: X must contain counts of at least 0; got "
+            msg += f"{least:g}: pass the original counts."
             raise ValueError(msg)
         return X
 

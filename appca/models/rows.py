@@ -56,10 +56,8 @@ class ShiftedSparse:
 
     def __array__(self, *_dtype: Any, **_copy: Any) -> Array:
         """Raise TypeError, because rows must not become dense by accident."""
-        msg = (
-            "These rows are a sparse matrix minus one of low rank, which only models of appca "
-            "accept: call toarray() for an array."
-        )
+        msg = "These rows are a sparse matrix minus one of low rank, which only models of appca "
+        msg += "accept: call toarray() for an array."
         raise TypeError(msg)
 
     @property

@@ -164,10 +164,8 @@ def draw_pairs(rng: Generator, F: Floats, W: Floats) -> Floats:
 def _checked(A: ArrayLike) -> Floats:
     A = np.asarray(A, dtype=np.float64)
     if A.ndim != 2 or A.shape[0] < A.shape[1] or not A.shape[1]:
-        msg = (
-            "A must be a matrix with at least one column and at least as many rows as columns; "
-            f"got shape {A.shape}."
-        )
+        msg = "A must be a matrix with at least one column and at least as many rows as columns; "
+        msg += f"got shape {A.shape}."
         raise ValueError(msg)
     if not np.isfinite(A).all():
         msg = "A must be finite; got NaN or infinite entries: correct the data."

@@ -98,15 +98,11 @@ def fit_run(
 def _refuse(dataset: Dataset, config: RunConfig) -> None:
     title, msg = MODELS[config.model].title, ""
     if config.imported is not None:
-        msg = (
-            "This fit came in a session file and cannot be reproduced; open it and press "
-            "“Fit here” to fit its settings."
-        )
+        msg = "This fit came in a session file and cannot be reproduced; open it and press "
+        msg += "“Fit here” to fit its settings."
     elif config.unknown:
-        msg = (
-            f"This fit was made with {', '.join(map(shortened, config.unknown))}, which this "
-            f"version of {title} does not have; choose other settings."
-        )
+        msg = f"This fit was made with {', '.join(map(shortened, config.unknown))}, which this "
+        msg += f"version of {title} does not have; choose other settings."
     elif dataset.missing is not None and not config.fits_around_gaps:
         n = dataset.n_missing
         msg = (

@@ -187,10 +187,8 @@ def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
     """
     with _opened(name, file) as packed:
         if f"{RUN}.npy" not in packed:
-            msg = (
-                f"“{name}” is not a model file: it lacks “{RUN}”; save the model on the page "
-                "Export, or with `fit --out`."
-            )
+            msg = f"“{name}” is not a model file: it lacks “{RUN}”; save the model on the page "
+            msg += "Export, or with `fit --out`."
             raise InputError(msg)
         text = packed.array(f"{RUN}.npy")
         with _describing(name, "model"):

@@ -53,10 +53,8 @@ def _refuse_values(model: str, parameters: Mapping[str, Any]) -> None:
         raise InputError(str(error)) from error
     K, L = parameters.get("n_components"), parameters.get("n_active")
     if isinstance(K, int) and isinstance(L, int) and L > K:
-        msg = (
-            f"n_active must be at most n_components={K}; got {L}: "
-            "lower n_active or raise n_components."
-        )
+        msg = f"n_active must be at most n_components={K}; got {L}: "
+        msg += "lower n_active or raise n_components."
         raise InputError(msg)
 
 

@@ -242,10 +242,8 @@ def _contents(packed: Packed) -> _Contents:
     described = packed.json(CONTENTS)
     number = described.get("version")
     if described.get("format") != FORMAT or type(number) is not int or number < 1:
-        msg = (
-            f"“{name}” is not a session file for this version of appca; its format is "
-            f"“{shortened(described.get('format'))}”, version {shortened(number)}."
-        )
+        msg = f"“{name}” is not a session file for this version of appca; its format is "
+        msg += f"“{shortened(described.get('format'))}”, version {shortened(number)}."
         raise InputError(msg)
     refuse_other_format(f"“{name}”", number, VERSION)
     contents: _Contents = validated(_Contents, described)
@@ -264,10 +262,8 @@ def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
         asdict(about), lambda key: packed.array(f"data/{key}.npy"), gaps=MISSING in packed
     )
     if dataset.digest != about.digest:
-        msg = (
-            f"The data in “{shortened(packed.name)}” are not the data of its fits "
-            "(the digest differs); save the file again."
-        )
+        msg = f"The data in “{shortened(packed.name)}” are not the data of its fits "
+        msg += "(the digest differs); save the file again."
         raise InputError(msg)
     return dataset
 
@@ -283,10 +279,8 @@ def _data_at_hand(file: str, about: _AboutData, came: Provenance, home: Path) ->
     options = ", ".join(f"{key} = {value}" for key, value in came.options.items())
     title = "your own files" if source is None else source.title
     where = f"{title}{f' with {options}' if options else ''}"
-    msg = (
-        f"“{shortened(file)}” was saved without its data, and “{shortened(about.name)}” is not "
-        f"here; open it first from {shortened(where, 120)}, then this file again."
-    )
+    msg = f"“{shortened(file)}” was saved without its data, and “{shortened(about.name)}” is not "
+    msg += f"here; open it first from {shortened(where, 120)}, then this file again."
     raise InputError(msg)
 
 

@@ -57,10 +57,8 @@ class Run:
             why = f" ({reason(error)})" if isinstance(error, OSError) else ""
             msg = f"The arrays of fit {self.id} cannot be read{why}; {remedy(self.config)}."
             if is_passing(error):
-                msg = (
-                    f"The arrays of fit {self.id} cannot be read now ({reason(error)}); the fit is "
-                    "not deleted: remove the cause and try again."
-                )
+                msg = f"The arrays of fit {self.id} cannot be read now ({reason(error)}); the fit "
+                msg += "is not deleted: remove the cause and try again."
             raise InputError(msg) from error
 
     @property

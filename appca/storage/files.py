@@ -215,10 +215,8 @@ def refuse_other_format(what: str, number: object, expected: int | None = None) 
         age, remedy = "a newer", "update appca"
         if number < expected:
             age, remedy = "an older", "make it again with this version"
-        msg = (
-            f"{what} was written by {age} version of appca (format {number}; this version reads "
-            f"format {expected}); {remedy}."
-        )
+        msg = f"{what} was written by {age} version of appca (format {number}; this version reads "
+        msg += f"format {expected}); {remedy}."
         raise OtherFormat(msg)
 
 

@@ -101,10 +101,8 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     facts |= {"t_threshold": stimulus.map.threshold if stimulus else None}
     facts |= {"voxels_of_the_fit": n_fitted}
     best = max(rows[:3], key=lambda row: float(row["heldout"]))
-    text = (
-        f"The data ({recording.name}) have {V:,} voxels and {T} volumes, without cubic drift. "
-        f"{best['model']} with K = {best['K']}, L = {best['L']} describes held-out voxels best."
-    )
+    text = f"The data ({recording.name}) have {V:,} voxels and {T} volumes, without cubic drift. "
+    text += f"{best['model']} with K = {best['K']}, L = {best['L']} describes held-out voxels best."
     tables = {"fmri": rows, "recording": [facts]}
     return Outcome(tables, _maps(recording, stimulus, shown), claims(rows, facts), text)
 
@@ -206,10 +204,8 @@ def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
     if not (n := facts["active_voxels"]):
         return [*made, checked(claim, "no active voxels to compare with", [])]
     overlap, inside = ([row[name] for row in rows[:3]] for name in ("dice", "energy_inside"))
-    measured = (
-        f"Dice {overlap[0]:.2f} against {span(overlap[1:])}, share of squared weights in "
-        f"{n:,} active voxels {inside[0]:.2f} against {span(inside[1:])}"
-    )
+    measured = f"Dice {overlap[0]:.2f} against {span(overlap[1:])}, share of squared weights in "
+    measured += f"{n:,} active voxels {inside[0]:.2f} against {span(inside[1:])}"
     tests = [values[0] > max(values[1:]) for values in (overlap, inside)]
     number = (f"{overlap[0]:.2f}", f"overlap, PPCA {max(overlap[1:]):.2f}")
     return [*made, checked(claim, measured, tests, number=number)]

@@ -290,20 +290,16 @@ def sharing_claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float
         value >= max(shared[pair] for pair in shared if digit in pair)
         for digit, value in same.items()
     ]
-    measured = (
-        f"{share(first)} do: {span(list(same.values()))} factors; "
-        f"any two digits share {overall:.2f}"
-    )
+    measured = f"{share(first)} do: {span(list(same.values()))} factors; "
+    measured += f"any two digits share {overall:.2f}"
     number = (share(first), "own class first")
     made = [
         checked("A digit shares most factors with its own class", measured, first, number=number)
     ]
     for pair in (pair for pair in NAMED if pair in shared):
         rank, names = ranks.index(pair) + 1, " and ".join(pair)
-        measured = (
-            f"{shared[pair]:.2f} factors, rank {rank} of {len(ranks)} pairs, "
-            f"{fixed(far[pair], 0)} standard deviations from chance"
-        )
+        measured = f"{shared[pair]:.2f} factors, rank {rank} of {len(ranks)} pairs, "
+        measured += f"{fixed(far[pair], 0)} standard deviations from chance"
         tests = [far[pair] > FAR and rank <= FIRST]
         number = (f"{rank} of {len(ranks)}", f"rank of {names}")
         made.append(checked(f"{names} share many factors", measured, tests, number=number))

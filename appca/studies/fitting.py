@@ -186,10 +186,8 @@ def crowding_claim(rows: list[Row]) -> Claim:
         float(np.average([row[name] for row in rows], weights=weights))
         for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
     )
-    measured = (
-        f"nearest rows predict {percent(panel, 1)} of classes, in PCA's plot of the same rows "
-        f"{percent(same, 1)}, in PCA's plot of all rows {percent(whole, 1)}"
-    )
+    measured = f"nearest rows predict {percent(panel, 1)} of classes, in PCA's plot of the same "
+    measured += f"rows {percent(same, 1)}, in PCA's plot of all rows {percent(whole, 1)}"
     less = panel > same + CLEARLY
     tests = [less, less or panel > whole + CLEARLY]
     number = (percent(panel), f"read right, PCA {percent(same)}")

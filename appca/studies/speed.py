@@ -16,10 +16,8 @@ MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh row
 SLACK = 0.01  # relative tolerance of a level
 SIGN = {"error": 1.0, "likelihood": -1.0}  # factor that makes lower values of a measure better
 ORDERS = 100.0  # minimum ratio for "orders of magnitude faster"
-CLOCK = (
-    "These are ratios of processor times of the shortest fits, from the same start, that reach a "
-    "common level. A chain also gives draws from the posterior."
-)
+CLOCK = "These are ratios of processor times of the shortest fits, from the same start, that reach "
+CLOCK += "a common level. A chain also gives draws from the posterior."
 
 
 class Way(NamedTuple):
@@ -72,10 +70,8 @@ def estimator(way: Way, passes: int, options: Options) -> Any:
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Time all ways on a ladder of iterations, one at a time, so that timings are undisturbed."""
     if options["n_active"] >= options["n_components"]:
-        msg = (
-            f"n_active must be below n_components={options['n_components']}, or there is nothing "
-            f"to search for; got {options['n_active']}."
-        )
+        msg = f"n_active must be below n_components={options['n_components']}, or there is nothing "
+        msg += f"to search for; got {options['n_active']}."
         raise InputError(msg)
     pairs = product(range(options["seeds"]), WAYS)
     specs = [{"way": way, "data_set": number, "options": options} for number, way in pairs]
@@ -100,10 +96,8 @@ def claims(table: Sequence[Row]) -> list[Claim]:
         magnitude = "one order, not two," if max(ratios) >= 10 else "less than one order, not two,"
         if max(ratios) >= ORDERS:
             magnitude = "two orders of magnitude or more"
-        measured = (
-            f"{span(ratios, '.2g')} times, {magnitude} on this design; to the level where EM ends, "
-            f"{span(ends, '.2g')} times{bound}"
-        )
+        measured = f"{span(ratios, '.2g')} times, {magnitude} on this design; to the level where "
+        measured += f"EM ends, {span(ends, '.2g')} times{bound}"
         claim = f"EM of {model} is orders of magnitude faster than Gibbs sampling"
         number = (f"{span(ratios, '.2g').replace(' to ', '–')} ×", f"faster, {model}")
         tests = [ratio >= ORDERS for ratio in ratios]

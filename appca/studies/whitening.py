@@ -193,10 +193,8 @@ def run(options: Options, report: Report, processes: int = 1, source: str = "") 
     rows.sort(key=lambda row: (list(TITLES).index(row["method"]), row["K"] or 0, row["fold"]))
     table = summary(rows, options["folds"])
     raw = [percent(table[0][name], 1) for name in ("accuracy", "accuracy_sd")]  # first method
-    text = (
-        f"We ran {n_done} of {options['folds']} folds of {len(data.y):,} rows ({data.name}). With "
-        f"raw values, the accuracy is {raw[0]} (sd {raw[1]})."
-    )
+    text = f"We ran {n_done} of {options['folds']} folds of {len(data.y):,} rows ({data.name}). "
+    text += f"With raw values, the accuracy is {raw[0]} (sd {raw[1]})."
     return Outcome({"whitening": table, "folds": rows}, {}, claims(table), text)
 
 

@@ -10,7 +10,7 @@ import weakref
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
@@ -27,7 +27,6 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits, in_one_line
 from appca.data.pixels import KINDS, Judged, likely_shapes, with_shape
-from appca.data.preprocessing import suggest
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart
 from appca.preparation import gaps_of_label, redundant, told
@@ -549,14 +548,17 @@ def _remembered(roles: Mapping[str, str]) -> Options:
 
 def use(opened: Opened, options: Options, dataset: Dataset) -> None:
     """Show in Explore a data set read from files with these options."""
-    digest, last = services.put_again(dataset), state.config()
-    prepare = str(last.preprocessing.get("prepare", "") if opened.digest == last.dataset else "")
+    now, names = state.config().dataset, opened.options.keys() | options.keys()
+    changes = {name for name in names if opened.options.get(name) != options.get(name)}
+    is_same = opened.digest == now and changes <= {"roles"}  # fewer columns, or others
+    if is_same and dataset.image_shape is None:
+        kept = {"ordered": services.dataset(now).is_ordered}
+        dataset = replace(dataset, provenance=dataset.provenance | kept)
+    digest = services.put_again(dataset)
     opened.digest, opened.options, opened.draft = digest, options, options
     opened.choices[digest] = options  # for undo
     opened.arrival.became(digest)
-    state.open_dataset(digest)
-    if prepare:  # chosen for these data when their columns had other roles
-        state.set_preprocessing(suggest(dataset, prepare))
+    (state.move_to if is_same else state.open_dataset)(digest)
     report = dataset.provenance.get("report", {})
     opened.said = f"{told(dataset)} {in_one_line(report, dataset)}".strip()
     opened.said += " Columns have the roles last chosen for them." * bool(options.get("roles"))
@@ -577,7 +579,7 @@ def assumed() -> None:
         offers.append((label, "label", options | {"roles": roles}))
     if doubtful := doubtful_features(opened.read(options)):
         roles = options.get("roles", {}) | dict.fromkeys(doubtful, "ignored")
-        why = f", {next(iter(doubtful.values()))}" * (len(doubtful) == 1)
+        why = f", {next(iter(doubtful.values()))}{', …' * (len(doubtful) > 1)}"
         label = f"Leave out {kit.markdown(listed(list(doubtful)) + why)}"
         offers.append((label, "redundant", options | {"roles": roles}))
     if options.get("colour", "grey") == "grey" and "Colours" in report.get("notes", {}):

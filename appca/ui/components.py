@@ -59,7 +59,7 @@ def _event_bands(dataset: Dataset) -> tuple[str, str]:
 
 
 PAGE = 24
-AT_END, NAMED_AT_END = 6, 3  # rows at each end of the scores: images, or names
+AT_END, NAMED_AT_END, JUDGED = 6, 3, 20  # rows at each end of the scores: images, names, classes
 NAMING = 4  # features with the largest weights of a component, which may name it
 
 
@@ -188,9 +188,8 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
     if not len(rows):
         return tag("span", "")
     is_low, mostly = end == "low", ""
-    now = controls.chosen(dataset, [f"label:{name}" for name in dataset.labels] or [""])
-    for classes in sorted(kit.every(dataset), key=lambda x: f"label:{x.title}" != now)[:1]:
-        codes = classes.codes[rows]
+    for classes in controls.classes(dataset):
+        codes = classes.codes[extremes(shown.fitted, k, JUDGED, dataset.missing)[not is_low]]
         most = [a for a, part in common(list(classes.names), codes[codes >= 0], 2) if part >= 0.5]
         mostly = f" · mostly {', '.join(shortened(name, 16) for name in most)}" if most else ""
     title = f"the {len(rows)} rows with the most {'negative' if is_low else 'positive'} scores"

@@ -14,7 +14,7 @@ from appca.analysis.rule import RowRule, dataset_table, described
 from appca.canvas.panels import colour_choices
 from appca.data.columns import NAME_LENGTH
 from appca.data.dataset import Dataset
-from appca.ui import fits, state
+from appca.ui import fits, kit, state
 from appca.ui.kit import markdown, press, tried
 from appca.ui.state import guarded
 from appca.words import InputError, capital, counted, percent
@@ -73,6 +73,12 @@ def chosen(dataset: Dataset, keys: Iterable[str], n_components: int = 0) -> str:
 def colour_key(digest: str) -> str:
     """Return the session-state name of a data set's colouring; rows left out do not count."""
     return f"colour-{state.whole(digest)[:8]}"
+
+
+def classes(dataset: Dataset) -> list[kit.Classes]:
+    """Return the label that colours rows, or else the first one, if it has few classes."""
+    colour = st.session_state.get(colour_key(dataset.digest))
+    return sorted(kit.every(dataset), key=lambda of: f"label:{of.title}" != colour)[:1]
 
 
 def is_by_type(dataset: Dataset) -> bool:

@@ -19,15 +19,7 @@ from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
-from appca.runs.fit import (
-    both_halves,
-    grid_of,
-    halves_of,
-    models_of,
-    most_components,
-    scales_over,
-    usual_grid,
-)
+from appca.runs import fit as fitting
 from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
@@ -180,7 +172,7 @@ def _controls(
     acts: canvas.Acts | None = None,
 ) -> None:
     active = now.parameters.get("n_active")
-    most = max(most_components(now, dataset), now.k)  # the command line allows larger K
+    most = max(fitting.most_components(now, dataset), now.k)  # the command line allows larger K
     hint, listed = _meaning(dataset, now.k, now.chosen_size), controls.is_listed(dataset)
     there: dict[str, Any] = {"colours": [], "colour": "", "views": [], "view": ""}
     there["sizes"] = {"k": now.k, "l": active, "most_k": most, "hint": hint}
@@ -321,17 +313,17 @@ def _is_settled(dataset: Dataset, kind: str, check: FitCampaign, most: int | Non
 
 def _sizes(dataset: Dataset, now: RunConfig) -> None:
     """Offer K and L that pass the checks on halves of the rows if those of the fit do not."""
-    halves, no = halves_of(now), f"{dataset.digest} sizes"
+    halves, no = fitting.halves_of(now), f"{dataset.digest} sizes"
     if halves is None or no in fits.declined() or not _is_settled(dataset, "stability", halves):
         return
-    grid, outcome = grid_of(now, usual_grid(dataset, now)), halves.outcome(home())
+    grid, outcome = fitting.grid_of(now, fitting.usual_grid(dataset, now)), halves.outcome(home())
     if outcome is None or worst(of_halves(outcome)) == "good":
         return
     if not _is_settled(dataset, "grid", grid) or (advised := checked(grid, home())) is None:
         return
     k, active = advised[0]
     sizes = sizes_of(advised[0], now.model)
-    other = halves_of(replace(now, parameters=now.parameters | sizes))
+    other = fitting.halves_of(replace(now, parameters=now.parameters | sizes))
     if other is not None and worst(of_halves(other.outcome(home()))) == "good":
         st.markdown(f"K = {k}, L = {active} pass the checks on halves of the rows, unlike this fit")
         press(f"Use K = {k}, L = {active}", "sizes", partial(state.set_parameters, **sizes))
@@ -339,19 +331,19 @@ def _sizes(dataset: Dataset, now: RunConfig) -> None:
 
 
 def _scales(dataset: Dataset, now: RunConfig) -> bool:
-    check, no = models_of(now), f"{dataset.digest} scales"
+    check, no = fitting.models_of(now), f"{dataset.digest} scales"
     if not now.fits_around_gaps or dataset.n_missing or no in fits.declined():
         return False
-    if not _is_settled(dataset, "models", check, 3) or len(scales_over(dataset, now)) < 2:
+    if not _is_settled(dataset, "models", check, 3) or len(fitting.scales_over(dataset, now)) < 2:
         return False
-    is_known = all(_is_settled(dataset, "stability", of) for of in both_halves(now))
-    if is_offered := is_known and len(lines := scales_over(dataset, now)) > 1:
+    is_known = all(_is_settled(dataset, "stability", of) for of in fitting.both_halves(now))
+    if is_offered := is_known and len(lines := fitting.scales_over(dataset, now)) > 1:
         best, fitted = lines
         digits = 2 if best.nats < fitted.nats + 1 else 1
         held_out = (np.asarray(line.fit.log_likelihood) for line in (best, fitted))
         then, before = (fixed(values.mean(), digits) for values in held_out)
-        text = f"A scale per row describes held-out rows (30%) better: {then}, not {before} nats"
-        st.markdown(text, help=HELD_OUT)
+        text = "A scale per row describes varying features of held-out rows better"
+        st.markdown(f"{text}: {then}, not {before} nats", help=HELD_OUT)
         use = partial(state.set_parameters, **variant_settings(best.key, now.n_active or now.k))
         press("Use row scales", "variant", use)
         press("Not now", "variant_not", fits.declined().add, no, type="tertiary")

@@ -72,12 +72,6 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         )
 
 
-def _classes(dataset: Dataset) -> list[Classes]:
-    """Return the label that colours rows, or else the first one, if it has few classes."""
-    colour = st.session_state.get(controls.colour_key(dataset.digest))
-    return sorted(kit.every(dataset), key=lambda of: f"label:{of.title}" != colour)[:1]
-
-
 def _apart(dataset: Dataset, shown: Shown, classes: Classes) -> analysis.ClassesApart:
     of = dataset, shown.fitted, _nearest(dataset, shown), *classes
     key = f"classes-apart-{shown.key}-{classes.title}-{classes.names}"
@@ -88,7 +82,7 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
     """Say how many rows lie among their own class; the table counts which classes mix."""
     import pandas as pd
 
-    for classes in _classes(dataset) if len(_nearest(dataset, shown)) else ():
+    for classes in controls.classes(dataset) if len(_nearest(dataset, shown)) else ():
         of, names = _apart(dataset, shown, classes), classes.names
         with st.expander(markdown(of.sentence)):
             st.caption(markdown(of.about))
@@ -286,8 +280,8 @@ MANY_MISFITS, MOST_WRONG = 0.05, 0.02  # shares of rows: misfits of a bad fit; w
 HELP = (
     "Distance from the subspace: the residual of the components (Q). Distance within it: how large "
     "the scores are for their components (Hotelling's T²). Listed whatever K and L: a value far "
-    "beyond the others of its feature, or a large Mahalanobis distance; a row with 6 of its 10 "
-    "nearest in one other class, or 9 in others, if classes stand apart; a row that discriminants "
+    "beyond the others of its feature, or a large Mahalanobis distance; a row with more of its 10 "
+    "nearest in another class than in its own, if classes stand apart; a row that discriminants "
     "learned from others give to another class at 95%; a row far from the fifth nearest of its own."
 )
 WHAT_TO_DO = "Check the first rows. One far from its subspace is often an error, or of a kind that "
@@ -332,14 +326,14 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         return {row: f"{ids[row]} (like {ids[of]})" for row, of in some.items()}
 
     told = {capital(ODD[dataset.is_ordered]): {row: f"{ids[row]} ({x})" for row, x in odd.items()}}
-    for classes in _classes(dataset) if len(near) else ():
+    for classes in controls.classes(dataset) if len(near) else ():
         (label, names, codes), of = classes, _apart(dataset, shown, classes)
         among = overlap.strays(codes, near).items()
         places = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
         mix = ", ".join(names[c] for c in overlap.mixed(codes, near))
         told[f"Among rows of another {label}{f', without {mix}, which mix' * bool(mix)}"] = places
         sure = {row: f"{ids[row]} ({names[codes[row]]}, {names[c]})" for row, c in of.told.items()}
-        told[f"Told as another {label} by linear discriminants"] = sure
+        told[f"Told as another {label} by linear discriminants, at 95%"] = sure
         same = {row: of for row, of in dataset.equal_rows.items() if codes[row] != codes[of]}
         told[f"Equal to a row of another {label}"] = like(same)
         far = {row: f"{ids[row]} ({names[codes[row]]}, {x:.1f} times)" for row, x in of.far.items()}

@@ -215,19 +215,19 @@ def _set(wanted: RunConfig) -> None:
 def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:
     """Continue without some rows (indices or a mask (N,)) and with the same settings."""
     stored = services.datasets().get(dataset.digest)  # has the class names of the file
-    _move_to(services.put_again(stored.without(rows, why)))
+    move_to(services.put_again(stored.without(rows, why)))
 
 
 def fill_gaps(dataset: Dataset) -> None:
     """Continue with the column's mean in each missing cell."""
     options = dataset.provenance.get("options", {}) | {"missing": "mean"}
     made = dataset.provenance | {"options": options}
-    _move_to(services.put_again(replace(dataset, missing=None, provenance=made)))
+    move_to(services.put_again(replace(dataset, missing=None, provenance=made)))
 
 
 def put_back(dataset: Dataset) -> None:
     """Restore the rows that were left out."""
-    _move_to(left_out(dataset)["of"])
+    move_to(left_out(dataset)["of"])
 
 
 def left_out(dataset: Dataset) -> dict[str, Any]:
@@ -241,7 +241,8 @@ def whole(digest: str) -> str:
     return str(left_out(services.dataset(digest)).get("of", digest))
 
 
-def _move_to(digest: str) -> None:
+def move_to(digest: str) -> None:
+    """Show a data set with the settings on screen, within its limits."""
     other = services.dataset(digest)  # raises before anything has changed
     _set(fitting_limits(config().to_be_fitted(dataset=digest), other))
 

@@ -107,10 +107,8 @@ def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str
     if possible:
         report["option"] = f"array={first}"  # an example
         raise InputError(msg, report)
-    msg = (
-        f"“{name}” contains no matrix of numbers{', only ' * bool(arrays)}{', '.join(arrays)}; "
-        "save one with a row for each object and at least 2 columns."
-    )
+    msg = f"“{name}” contains no matrix of numbers{', only ' * bool(arrays)}{', '.join(arrays)}; "
+    msg += "save one with a row for each object and at least 2 columns."
     raise InputError(msg, report)
 
 
@@ -126,10 +124,8 @@ def check_array(
     elif min(shape, default=0) < 0:
         why = f"declares the shape {shape}; sides are whole numbers; save it again"
     elif len(shape) not in (2, 3) and not (len(shape) == 4 and shape[3] in (1, 3)):
-        why = (
-            f"has shape {shape}; give a matrix (rows, columns), grey images (n, height, width) or "
-            "colour images (n, height, width, 3)"
-        )
+        why = f"has shape {shape}; give a matrix (rows, columns), grey images (n, height, width) "
+        why += "or colour images (n, height, width, 3)"
     elif shape[0] < limits.least_rows or math.prod(shape[1:]) < 2:
         why = f"has shape {shape}; at least {least} and 2 values in each are needed"
     else:

@@ -354,10 +354,8 @@ def _settled(
         msg = f"There is no number in column {shown}; ignore the column or fill it."
     elif missing == "refuse":
         listed = few([f"“{shortened(key)}” ({n})" for key, n in report["missing"].items()])
-        msg = (
-            f"The data have {counted(report['n_missing'], 'missing cell')}, in {listed}; "
-            "let the model fill them, impute column means, drop the rows, or correct the file."
-        )
+        msg = f"The data have {counted(report['n_missing'], 'missing cell')}, in {listed}; "
+        msg += "let the model fill them, impute column means, drop the rows, or correct the file."
     elif missing == "drop" and keep.sum() < least_rows:
         left = f"would leave {keep.sum()} of {len(X)} rows"
         msg = f"Dropping the rows with missing cells {left}; fill the cells or ignore columns."
@@ -500,10 +498,8 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
         remedy = "check the separator or change" if "separator" in report else "change"
         why = [f"“{shortened(key)}”: {why}" for key, why in left_out.items() if why]
         because = f" (ignored: {'; '.join(why[:3])})" if why else ""
-        msg = (
-            f"“{name}” has {counted(len(features), 'feature column')} of {len(roles)}{because}; "
-            f"at least 2 are needed, so {remedy} the columns' roles."
-        )
+        msg = f"“{name}” has {counted(len(features), 'feature column')} of {len(roles)}{because}; "
+        msg += f"at least 2 are needed, so {remedy} the columns' roles."
         raise InputError(msg, report)
     check_matrix(name, n, len(features), 8, limits)
     ids, labels = _ids_and_labels(frame, roles, report, limits)
