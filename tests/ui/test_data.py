@@ -177,7 +177,7 @@ def test_totals_and_running_numbers_are_proposed_as_such_and_roles_come_back(sta
     assert "“law”, “twice”, “less”, “place”, “total”" in app.button(key="assumed_redundant").label
     assert "“twice”, “less” repeat other features." in html(go(app, "data/this"))
     app.selectbox(key="pre-prepare").select("asinh").run()
-    press(app, "read_as", "suggested")
+    press(app.selectbox(key="pre-scale").select("none").run(), "read_as", "suggested")
     assert chosen(healthy(app), "Role of less") == chosen(app, "Role of twice") == "Ignored"
     means = {"law": "the mean of “law_x”, “law_y”", "place": "a running number"}
     for name, what in (means | {"total": "the sum of “a”, “b”, “c”"}).items():
@@ -185,8 +185,8 @@ def test_totals_and_running_numbers_are_proposed_as_such_and_roles_come_back(sta
         press(app, "read_as", "suggested")
         assert chosen(healthy(app), f"Role of {name}") == "Ignored"
     assert "not used yet" in told(healthy(go(app, "explore")))
-    prepared = click(app, "assumed_draft").session_state[KEYS.config].preprocessing["prepare"]
-    assert ("60 rows × 6" in html(app), prepared) == (True, "asinh")
+    of = click(app, "assumed_draft").session_state[KEYS.config].preprocessing
+    assert ("60 rows × 6" in html(app), of["prepare"], of["scale"]) == (True, "asinh", "none")
     app = go(healthy(give(go(app, "data/open"), file)), "explore")
     assert all(("60 rows × 6" in html(app), "the roles last chosen for them" in told(app)))
 
