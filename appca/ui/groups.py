@@ -368,7 +368,7 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     for what, of in others.items():
         key, places = what.split()[0].lower(), np.array([*of])
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            said_of = f"{what} ({len(of):,}): {listed([*of.values()])}"
+            said_of = f"{what} ({len(of):,}): {listed([*of.values()], 3)}"
             st.markdown(markdown(said_of), width="content")
             press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
             gone = counted(len(of), "row")

@@ -90,14 +90,15 @@ export async function rowsWith(scene, query, but) {
   ];
   for (const line of lines.filter(({ title }) => title !== but)) {
     const read = await reader(scene, line);
-    let part = -1;
-    /** @type {number[]} */ const equal = [];
+    const most = line.buffer === hover?.ids ? MOST_EQUAL : 1; // names that contain the text
+    /** @type {number[][]} */ const [equal, parts] = [[], []];
     for (let row = 0; row < scene.rows && equal.length < MOST_EQUAL; row += 1) {
       const value = read(row).toLowerCase();
       if (value === query) equal.push(row);
-      else if (part < 0 && line.kind !== 'number' && value.includes(query)) part = row;
+      else if (parts.length < most && line.kind !== 'number' && value.includes(query))
+        parts.push(row);
     }
-    const found = equal.length || part < 0 ? equal : [part];
+    const found = equal.length ? equal : parts;
     for (const row of found) hits.push({ title: line.title, value: read(row), row });
   }
   return hits;
