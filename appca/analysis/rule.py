@@ -68,7 +68,8 @@ def called(column: str, names: Sequence[str] = ()) -> str:
     if not k:
         return shortened(column)
     named = names[k - 1] if k <= len(names) else ""
-    return f"{'uses' if kind == USES else 'score on'} {shortened(named) or k}"
+    name = shortened(named) or k
+    return f"uses {name}" if kind == USES else f"score on {name} (if used)"
 
 
 def component_of(column: str) -> tuple[str, int]:

@@ -99,7 +99,7 @@ def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start)
     tab(app, "selection")
     rule = next(one for one in texts(app) if "score on" in one and "**" in one)
     assert "digit is" not in rule, "the class itself is no news"
-    assert "score on 2 below" in rule
+    assert "score on 2 (if used) below" in rule
     said = next(one for one in texts(app) if "selected rows meet the rule" in one)
     assert f"of the {len(np.flatnonzero(zeros))} selected rows meet the rule" in said
     assert "Of 598 rows not used to find it" in said
