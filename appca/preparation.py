@@ -271,6 +271,12 @@ def proposed(dataset: Any) -> tuple[str, str]:
     return "log1p" if shorter else "ranks", reason
 
 
+def leaves_out(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether options of a reader differ only in columns that are now ignored."""
+    roles = dict(now.get("roles", {}).items() - before.get("roles", {}).items())
+    return before | {"roles": 0} == now | {"roles": 0} and {*roles.values()} == {"ignored"}
+
+
 def redundant(dataset: Any) -> dict[str, str]:
     """Map features that number the rows, or are sums or means of others, to what they are."""
     from scipy.optimize import nnls

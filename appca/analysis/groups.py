@@ -241,9 +241,8 @@ def classes_apart(
     about += "of equal ones, their own."
     if dataset.image_shape is None:
         best = class_overlap.separating(dataset.X, dataset.column_names, codes)
-        about += f" Share of the variance of ranks between {label}s: {', '.join(best)}." * bool(
-            best
-        )
+        ranked = f" Share of the variance of ranks between {label}s: {', '.join(best)}."
+        about += ranked * bool(best)
     return ClassesApart(said, about, table, told, apart_in_class(dataset, fitted, codes))
 
 

@@ -27,9 +27,11 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits, in_one_line
 from appca.data.pixels import KINDS, Judged, likely_shapes, with_shape
+from appca.data.preprocessing import suggest
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart
-from appca.preparation import gaps_of_label, redundant, told
+from appca.ordered import numbered
+from appca.preparation import gaps_of_label, leaves_out, redundant, told
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, pack, unpack_apart
 from appca.storage import files, lock
@@ -548,17 +550,20 @@ def _remembered(roles: Mapping[str, str]) -> Options:
 
 def use(opened: Opened, options: Options, dataset: Dataset) -> None:
     """Show in Explore a data set read from files with these options."""
-    now, names = state.config().dataset, opened.options.keys() | options.keys()
-    changes = {name for name in names if opened.options.get(name) != options.get(name)}
-    is_same = opened.digest == now and changes <= {"roles"}  # fewer columns, or others
-    if is_same and dataset.image_shape is None:
-        kept = {"ordered": services.dataset(now).is_ordered}
-        dataset = replace(dataset, provenance=dataset.provenance | kept)
+    last, fewer = state.config(), leaves_out(opened.options, options)
+    before = services.dataset(last.dataset) if opened.digest == last.dataset else None
+    if before is not None and fewer and numbered(before.column_names):  # judged by its values
+        dataset = replace(dataset, provenance=dataset.provenance | {"ordered": before.is_ordered})
     digest = services.put_again(dataset)
     opened.digest, opened.options, opened.draft = digest, options, options
     opened.choices[digest] = options  # for undo
     opened.arrival.became(digest)
-    (state.move_to if is_same else state.open_dataset)(digest)
+    if before is not None and fewer and before.is_ordered == dataset.is_ordered:
+        state.move_to(digest)
+    else:
+        state.open_dataset(digest)
+        if before is not None and (prepare := last.preprocessing.get("prepare")):  # still wanted
+            state.set_preprocessing(suggest(dataset, str(prepare)))
     report = dataset.provenance.get("report", {})
     opened.said = f"{told(dataset)} {in_one_line(report, dataset)}".strip()
     opened.said += " Columns have the roles last chosen for them." * bool(options.get("roles"))

@@ -316,13 +316,13 @@ def _sizes(dataset: Dataset, now: RunConfig) -> None:
     halves, no = fitting.halves_of(now), f"{dataset.digest} sizes"
     if halves is None or no in fits.declined() or not _is_settled(dataset, "stability", halves):
         return
-    grid, outcome = fitting.grid_of(now, fitting.usual_grid(dataset, now)), halves.outcome(home())
+    outcome = halves.outcome(home())
     if outcome is None or worst(of_halves(outcome)) == "good":
         return
+    grid = fitting.grid_of(now, fitting.usual_grid(dataset, now))
     if not _is_settled(dataset, "grid", grid) or (advised := checked(grid, home())) is None:
         return
-    k, active = advised[0]
-    sizes = sizes_of(advised[0], now.model)
+    (k, active), sizes = advised[0], sizes_of(advised[0], now.model)
     other = fitting.halves_of(replace(now, parameters=now.parameters | sizes))
     if other is not None and worst(of_halves(other.outcome(home()))) == "good":
         st.markdown(f"K = {k}, L = {active} pass the checks on halves of the rows, unlike this fit")

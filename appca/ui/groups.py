@@ -357,10 +357,11 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     others = suspects(dataset, shown, odd)
     first = [*dict.fromkeys([*beyond.tolist(), *(row for of in others.values() for row in of)])]
     order = np.r_[np.array(first, int), said.order[~np.isin(said.order, first)]]
-    why = np.full(dataset.n_rows, "", dtype=object)
-    for what, of in others.items():
-        why[[*of]] += what.partition(",")[0].lower() + "; "
-    columns = {"listed": np.char.rstrip(why.astype(str), "; ")} | columns
+    if others:
+        why = np.full(dataset.n_rows, "", dtype=object)
+        for row in first:
+            why[row] = "; ".join(x.split(",")[0].lower() for x, of in others.items() if row in of)
+        columns = {"listed": why} | columns
     if shown.config.preprocessing.get("prepare") == "ranks":
         tails += " Ranks, as in this fit, hide extreme values."
     n = int(state.get(dataset).sum())
