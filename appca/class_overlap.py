@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from appca.words import percent
+
 NEAREST, TYPICAL = 10, 7  # nearest rows; those of a usual row's class in classes that stand apart
-MOST_SHOWN = 10  # features
+MOST_SHOWN, NAMED = 10, 3  # features; pairs of classes
 MOST_VALUES, MOST_PRODUCTS = 1 << 24, 1e10  # numbers to rank; to multiply in covariances
+KINDS, LEAST, STARTS = 3, 5, 2  # kinds of a class; fewest rows of one on average; starts
 SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
 
 
@@ -48,6 +51,15 @@ def mixing(codes: np.ndarray, near: np.ndarray, n: int) -> np.ndarray:
     return table
 
 
+def sentence(table: np.ndarray, label: str, names: Sequence[str]) -> str:
+    """Say how many rows lie among their own class, and what mixes most, given `mixing`."""
+    mixed = table - np.diag(np.diag(table))
+    pairs = np.transpose(np.unravel_index(np.argsort(-mixed, axis=None)[:NAMED], mixed.shape))
+    most = [f"{names[a]} among {names[b]} ({mixed[a, b]:,})" for a, b in pairs if mixed[a, b]]
+    said = f"{percent(np.trace(table) / table.sum())} of rows lie among their own {label}"
+    return said + f"; most mixed: {', '.join(most)}" * bool(most)
+
+
 def separating(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> list[str]:
     """Return the features with the largest shares of their ranks' variance between classes (N,)."""
     from scipy.stats import rankdata
@@ -59,6 +71,37 @@ def separating(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> list[s
     F = np.nan_to_num(f_classif(rankdata(X[rows], axis=0), codes[rows])[0])
     of = F / (F + (rows.sum() - n) / (n - 1))
     return [f"{names[j]} {of[j]:.2f}" for j in np.argsort(-of)[:MOST_SHOWN]]
+
+
+def clustered(points: np.ndarray, n: int, seed: int = 0) -> list[tuple[np.ndarray, float]]:
+    """Return the members of clusters by k-means, nearest to the centre first; mean squares."""
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="openmp"):  # otherwise, the order of sums would vary
+        labels, clusters = KMeans(n, n_init=STARTS, random_state=seed).fit(points).labels_, []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        away = points[members] - points[members].mean(axis=0)  # the centres of k-means are inexact
+        squares = np.square(away).sum(axis=1)
+        clusters.append((members[np.argsort(squares, kind="stable")], float(squares.mean())))
+    return clusters
+
+
+def kinds(Y: np.ndarray, codes: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of clusters in each class, largest first, from the centre outwards."""
+    split = list[np.ndarray]()
+    for code in range(codes.max() + 1):
+        rows = np.flatnonzero(codes == code)
+        if n := min(KINDS, len(rows) // LEAST):
+            split += sorted((rows[of] for of, _ in clustered(Y[rows], n)), key=len, reverse=True)
+    return split
+
+
+def clearly_more(now: np.ndarray, before: np.ndarray) -> bool:
+    """Whether at least 1% more rows (N,) are true now, by three standard errors."""
+    gained, lost = (now & ~before).sum(), (before & ~now).sum()
+    return bool(gained - lost >= max(0.01 * len(now), 3 * np.sqrt(gained + lost), 1))
 
 
 def discriminated(

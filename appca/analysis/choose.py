@@ -29,7 +29,7 @@ _SEED_STEP = 1000  # so that seeds of repeats differ from a user's seeds
 
 Cell = tuple[int, int]  # K, L
 RECOVERED, MOST_REFUSED = 0.9, 5  # median |cos| over fits to halves; cells checked by these
-FEW_PANELS, STEADY = 10, 0.95  # read at a glance; |cos| of folds with all rows, halves: 0.9
+FEW_PANELS, STEADY = 6, 0.95  # read at a glance; |cos| of folds with all rows, halves: 0.9
 NONE, BELOW_NOISE = [None] * 6, -100.0  # a step not measured; share of a gain that is none
 Floats = np.ndarray
 
@@ -245,8 +245,9 @@ def plainer(grid: GridTable, cell: Cell, refused: Collection[Cell] = ()) -> tupl
 
     A cell should pass if its components are the same in all folds (in `refused` cells they are
     not), one more per row adds little, its gain over PCA is clear, and it has at least half of the
-    gain of `cell`. Of those with 90% of the best's gain, the smallest L is taken, then the best K;
-    if there is none, the steadiest with few panels, a clear gain and half of the whole one.
+    gain of `cell`. Of those with 90% of the best's gain, the smallest L is taken (1, which has no
+    scatter plot, last), then the best K; if there is none, the steadiest with few panels, a clear
+    gain and half of the whole one.
     """
     panels = np.array([[math.comb(k, L) for L in grid.actives] for k in grid.components])
     nats, least = grid.log_likelihood.mean(axis=-1), grid.cosines.copy()
@@ -271,6 +272,7 @@ def plainer(grid: GridTable, cell: Cell, refused: Collection[Cell] = ()) -> tupl
         which = "is free of such flaws" if clear.any() else "has components that return"
         return steadiest if clear.any() else cell, f"{said}; no choice here {which}."
     plain &= whole >= (1 - LITTLE) * whole[plain].max()
+    plain[:, np.array(grid.actives) < 2] &= not plain[:, np.array(grid.actives) > 1].any()
     at_l = int(plain.any(axis=0).argmax())  # the smallest L that is as good
     at_k = int(np.where(plain[:, at_l], nats[:, at_l], -np.inf).argmax())
     lost = max(nats[at] - nats[at_k, at_l], 0.0)

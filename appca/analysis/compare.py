@@ -260,6 +260,7 @@ SECONDS = 120.0  # time limit per method, for fits that can stop early
 MOST_LOST, OUTLYING = 100.0, 10.0  # of a row that is warned of: nats; mean absolute differences
 MOST_AT_FLOOR = 0.2  # maximum share of noise variances at the floor
 PAPER, ROW_SCALES, VARIANCES = "paper", "scale", "variance"  # variants: one extension or none
+LEAST = 0.25  # nats per row that are worth another model
 SWITCHES: dict[str, dict[str, str]] = {  # settings of each extension of the paper's model
     "noise": {"noise": "feature"},
     ROW_SCALES: {"row_scale": "learned"},
@@ -429,14 +430,14 @@ def difference(first: RivalProjection, second: RivalProjection) -> tuple[float, 
 
 
 def better(fits: dict[str, RivalProjection], fit: dict[str, Any]) -> list[Ranked]:
-    """Return row scales if clearly above the model with these parameters, and last the model."""
+    """Return row scales if above the model clearly and by `LEAST`, and last the model."""
     fitted = {"shared": PAPER, "component": VARIANCES}.get(str(fit.get("latent_variance")))
     lines = [line for line in ranked_models(fits) if "stopped" not in line.fit.note]
     base = [line for line in lines if line.key == fitted]
     offers = [line for line in lines if line.key == ROW_SCALES and line.is_reliable]
     offers = [line for line in offers if AT_LIMITS not in line.fit.note]
     leads = [(line, *difference(line.fit, other.fit)) for line in offers for other in base]
-    return [*(line for line, lead, error in leads if lead > CLEAR * error), *base]
+    return [*(line for line, lead, error in leads if lead > max(CLEAR * error, LEAST)), *base]
 
 
 def advise(lines: list[Ranked]) -> ModelAdvice | None:

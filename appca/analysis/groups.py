@@ -225,11 +225,7 @@ def classes_apart(
 ) -> ClassesApart:
     """Compare classes (N,), which `names` name, by nearest rows (N, NEAREST) and features."""
     table = class_overlap.mixing(codes, near, len(names))
-    mixed = table - np.diag(np.diag(table))
-    pairs = np.transpose(np.unravel_index(np.argsort(-mixed, axis=None)[:NAMED], mixed.shape))
-    most = [f"{names[a]} among {names[b]} ({mixed[a, b]:,})" for a, b in pairs if mixed[a, b]]
-    said = f"{percent(np.trace(table) / table.sum())} of rows lie among their own {label}"
-    said += f"; most mixed: {', '.join(most)}" * bool(most)
+    said = class_overlap.sentence(table, label, names)
     share, told = np.nan, dict[int, int]()
     if label != dataset.related:
         of = prepared(dataset, fitted), codes, dataset.units

@@ -8,6 +8,7 @@ import numpy as np
 
 from appca.analysis.components import Subspace, ranked
 from appca.analysis.fitted import FittedModel, FittedRun
+from appca.class_overlap import clustered
 from appca.data.preprocessing import Fitted
 from appca.models.settings import ENUMERATED
 
@@ -199,7 +200,6 @@ def _quantile(freedom: int, level: float, u: np.ndarray, p: np.ndarray) -> float
 
 LEAST_ROWS = 4
 MOST_GROUPS = 30  # maximum number of groups in a subspace
-STARTS = 2  # number of starts of k-means
 JOINED_SHARE, JOINED_ROWS = 0.1, 2  # minimum share and number of rows of a joined class
 
 
@@ -227,31 +227,21 @@ def similar(
     seed: int = 0,
 ) -> list[SimilarRows]:
     """Group rows of each subspace by k-means of projections, `size` a group, tightest first."""
-    from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
-
     groups: list[SimilarRows] = []
-    # With several threads, the order of sums and so the last bits would vary.
-    with threadpool_limits(1, user_api="openmp"):
-        for subspace in subspaces:
-            if not subspace.components or len(subspace.rows) < LEAST_ROWS:
-                continue
-            points = projected(scores, components, subspace)
-            scale = np.abs(points).max()
-            # rounded, because equal rows may differ in the last bits
-            different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
-            n_groups = min(max(1, round(len(points) / size)), MOST_GROUPS, different)
-            labels = KMeans(n_groups, n_init=STARTS, random_state=seed).fit(points).labels_
-            whole, of_subspace = np.square(points - points.mean(axis=0)).sum(axis=1).mean(), []
-            for label in np.unique(labels):
-                members = np.flatnonzero(labels == label)
-                # the centres of k-means are inexact
-                away = points[members] - points[members].mean(axis=0)
-                squares = np.square(away).sum(axis=1)
-                rows = subspace.rows[members[np.argsort(squares, kind="stable")]]
-                spread = float(np.sqrt(squares.mean() / whole)) if whole > 0 else 0.0
-                of_subspace.append(SimilarRows(subspace.components, rows, spread))
-            groups += sorted(of_subspace, key=lambda group: (group.spread, int(group.rows.min())))
+    for subspace in subspaces:
+        if not subspace.components or len(subspace.rows) < LEAST_ROWS:
+            continue
+        points = projected(scores, components, subspace)
+        scale = np.abs(points).max()
+        # rounded, because equal rows may differ in the last bits
+        different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
+        n_groups = min(max(1, round(len(points) / size)), MOST_GROUPS, different)
+        whole, of_subspace = np.square(points - points.mean(axis=0)).sum(axis=1).mean(), []
+        for members, square in clustered(points, n_groups, seed):
+            spread = float(np.sqrt(square / whole)) if whole > 0 else 0.0
+            rows = subspace.rows[members]
+            of_subspace.append(SimilarRows(subspace.components, rows, spread))
+        groups += sorted(of_subspace, key=lambda group: (group.spread, int(group.rows.min())))
     return groups
 
 

@@ -1,6 +1,6 @@
 """Figures of the page Check: choice of K and L, diagnostics, map quality."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,13 +193,6 @@ def neighbours_kept(shares: Mapping[str, float]) -> go.Figure:
     colours = [CURVE, *[MISSING] * (len(shares) - 1)]
     across = {"title": "nearest rows kept", "tickformat": ".0%", "range": [0, 1]}
     return _bars(shares, across, text=[*map(percent, shares.values())], marker_color=colours)
-
-
-def unmeasured(names: Iterable[str], title: str) -> go.Figure:
-    """Draw a pale bar as a placeholder for each method."""
-    across = {"title": title, "range": [0, 1], "showticklabels": False, "showgrid": False}
-    look = {"marker_color": PALE, "hoverinfo": "skip", "hovertemplate": None}
-    return _bars(dict.fromkeys(names, 1.0), across, **look)
 
 
 def hidden_errors(errors: Mapping[str, np.ndarray]) -> go.Figure:

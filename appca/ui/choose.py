@@ -37,7 +37,7 @@ WHY_HELD_OUT = (
     "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others. "
     "L is the smallest to which a larger one adds at most a tenth of the gain over no components. "
     "K is the smallest within one standard error of the best; at the edge, with 90% of its gain. "
-    "If these have over ten panels, or components that change with the rows, the best choice "
+    "If these have over six panels, or components that change with the rows, the best choice "
     "without these flaws comes first. It needs half of the gain, and a clear one over PCA."
 )
 
@@ -425,8 +425,6 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
     done = sum(map(len, errors.values()))
     if done < len(config.steps()):
         start_button(dataset, config, "masked", f"Compare {len(names)} methods", done)
-    if not errors:
-        kit.chart(plots.unmeasured(names.values(), "error on hidden cells"), "hidden_unmeasured")
 
 
 def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, kit.Level]:

@@ -10,19 +10,15 @@ import streamlit as st
 from appca.analysis.compare import ComponentPair, matched, moves
 from appca.analysis.components import in_data_space
 from appca.analysis.fitted import FittedRun
-from appca.canvas.scene import picture_list
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import QualityConfig
-from appca.plots.check import neighbours_kept, unmeasured
-from appca.plots.components import data_uri
+from appca.plots.check import neighbours_kept
 from appca.runs.fit import fit_run, most_components
 from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.runs.store import Run
 from appca.ui import canvas, choose, controls, fits, kit, services, state
 from appca.ui.fits import Shown, of_run
-from appca.ui.kit import tag
-from appca.ui.rows import is_dark
 from appca.words import InputError, about, counted, percent
 
 if TYPE_CHECKING:
@@ -144,8 +140,6 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
     if len(lines) < len(config.steps()):
         label = "Continue" if lines else "Measure"
         choose.start_button(dataset, config, "quality", label, len(lines))
-    if not lines:
-        kit.chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
     kit.gaps_note(dataset, "All methods here, including this model,")
 
 
@@ -180,7 +174,7 @@ def looks(k: int) -> dict[str, Any]:
     return shown
 
 
-HEIGHT, MOST_MATCHES = 460, 12
+HEIGHT = 460
 
 
 def compare_tab(dataset: Dataset, shown: Shown) -> None:
@@ -203,7 +197,7 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
     have_supports = not any(fitted.active.all() for fitted in both)
     if have_supports:
         told.append((percent(overlap), "of a row's components shared"))
-    st.html(kit.numbers(told) + _matches(dataset, both, pairs))
+    st.html(kit.numbers(told))
     if second.config.preprocessing != shown.config.preprocessing:
         st.caption("The two fits use different preprocessing.")
     if have_supports and (n := int(moved.sum())):
@@ -223,21 +217,6 @@ def _pictures(dataset: Dataset, both: dict[str, Shown]) -> None:
         with column:
             st.markdown(f"**{kit.markdown(name)}**")
             canvas.draw(dataset, scenes[i], firsts[i], choice, key=f"compare_{i}", height=HEIGHT)
-
-
-def _matches(dataset: Dataset, both: tuple[FittedRun, ...], pairs: list[ComponentPair]) -> str:
-    drawn = [picture_list(fitted, dataset, dark=is_dark()) for fitted in both]
-    if not all(drawn):
-        return ""
-    figures = ""
-    for pair in pairs[:MOST_MATCHES]:
-        names = f"{pair.first + 1} and {pair.second + 1}"
-        images = "".join(
-            tag("img", "", src=data_uri(side), alt=f"component {names}")
-            for side in (drawn[0][pair.first], drawn[1][pair.second])
-        )
-        figures += tag("figure", images + tag("figcaption", f"{names}: {percent(pair.cosine)}"))
-    return tag("div", figures, "ca-built ca-matches")
 
 
 @services.by_key(16)

@@ -426,12 +426,8 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         return
     if classes is None:
         used = active.mean(axis=0, dtype=np.float64)
-        most = int(used.argmax())
-        st.markdown(
-            f"**{markdown(named[most].capitalize())} is used most: by {percent(used[most])} of "
-            "rows.** With a column of classes, their shared components are shown."
-        )
-        chart(plots.popularity_bars(used, named), "sharing_bars")
+        text = f"{capital(named[used.argmax()])} is used most, by {percent(used.max())} of rows"
+        st.markdown(f"**{markdown(text)}.** A column of classes shows which components they share.")
         return
     between = components.sharing(active, classes.codes, len(classes.names))
     chart(popularity_map(between.uses, classes.names, named), "sharing_map")

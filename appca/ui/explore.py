@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from appca import class_overlap
 from appca.analysis.campaign import FitCampaign
 from appca.analysis.choose import checked, sizes_of
 from appca.analysis.compare import variant_settings
@@ -198,6 +199,7 @@ def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str],
 
 SPLIT, MOVED = "split", "sizes_moved"
 LEAST_CHECKED, FEW_GAPS = 100, 0.01  # rows and share of gaps to check when idle
+MOST_PRODUCTS = 5e9  # in distances of all rows: about 0.5 s
 SHORT = {"models": 30.0, "stability": 30.0, "grid": 120.0}  # seconds of a check, if estimated high
 HELD_OUT = "On 30% of at most 3,000 rows, by features that vary: other nats than of the whole fit."
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below) - var(--note))"
@@ -289,14 +291,25 @@ def _far_row(dataset: Dataset, shown: fits.Shown) -> bool:
 
 
 def _offer(dataset: Dataset, shown: fits.Shown) -> None:
-    """Offer row scales, or K and L, if held-out rows prefer them; checked when idle."""
+    """Offer row scales, or K and L, if held-out rows prefer them; else say how far classes mix."""
     now, can = shown.config, MODELS[shown.config.model].can
     is_usual = now.model == "aPPCA" and not now.is_sampled and now.n_active is not None
     few = dataset.n_missing <= FEW_GAPS * dataset.X.size  # they have the features' means here
-    if not (is_usual and few and can.is_exact(now.k, now.n_active)):
-        return
-    if dataset.n_rows >= LEAST_CHECKED and not _scales(dataset, now):
-        _sizes(dataset, now)
+    is_usual = is_usual and few and can.is_exact(now.k, now.n_active or now.k)
+    checked = is_usual and dataset.n_rows >= LEAST_CHECKED
+    if not checked or not (_scales(dataset, now) or _sizes(dataset, now)):
+        _mixing(dataset, shown)
+
+
+def _mixing(dataset: Dataset, shown: fits.Shown) -> None:
+    """Say how far classes mix."""
+    from appca.ui import groups  # imported after the first picture
+
+    is_quick = dataset.n_rows * dataset.X.size <= MOST_PRODUCTS
+    for of in controls.classes(dataset) if is_quick and len(groups.nearest(dataset, shown)) else ():
+        table = class_overlap.mixing(of.codes, groups.nearest(dataset, shown), len(of.names))
+        st.markdown(markdown(class_overlap.sentence(table, of.title, of.names)))
+        onward("groups", "Groups")
 
 
 def _is_settled(dataset: Dataset, kind: str, check: FitCampaign, most: int | None = None) -> bool:
@@ -311,23 +324,24 @@ def _is_settled(dataset: Dataset, kind: str, check: FitCampaign, most: int | Non
     return False
 
 
-def _sizes(dataset: Dataset, now: RunConfig) -> None:
+def _sizes(dataset: Dataset, now: RunConfig) -> bool:
     """Offer K and L that pass the checks on halves of the rows if those of the fit do not."""
     halves, no = fitting.halves_of(now), f"{dataset.digest} sizes"
     if halves is None or no in fits.declined() or not _is_settled(dataset, "stability", halves):
-        return
+        return False
     outcome = halves.outcome(home())
     if outcome is None or worst(of_halves(outcome)) == "good":
-        return
+        return False
     grid = fitting.grid_of(now, fitting.usual_grid(dataset, now))
     if not _is_settled(dataset, "grid", grid) or (advised := checked(grid, home())) is None:
-        return
+        return False
     (k, active), sizes = advised[0], sizes_of(advised[0], now.model)
     other = fitting.halves_of(replace(now, parameters=now.parameters | sizes))
-    if other is not None and worst(of_halves(other.outcome(home()))) == "good":
+    if is_offered := other is not None and worst(of_halves(other.outcome(home()))) == "good":
         st.markdown(f"K = {k}, L = {active} pass the checks on halves of the rows, unlike this fit")
         press(f"Use K = {k}, L = {active}", "sizes", partial(state.set_parameters, **sizes))
         press("Not now", "sizes_not", fits.declined().add, no, type="tertiary")
+    return is_offered
 
 
 def _scales(dataset: Dataset, now: RunConfig) -> bool:

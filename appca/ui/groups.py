@@ -1,5 +1,6 @@
 """The page Groups: Differences (with groups of similar rows), and Unusual."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from appca.analysis.rows import Mixture, SimilarRows, mixtures, similar
 from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import is_ink
 from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing
 from appca.plots import groups as differences
 from appca.plots.components import component_image
 from appca.plots.style import MISSING
@@ -22,7 +24,7 @@ from appca.ui import canvas, controls, downloads, kit, rows, state
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
-from appca.ui.services import by_key, kept
+from appca.ui.services import by_key, kept, prepared
 from appca.words import capital, counted, listed, number, of_column, percent, shortened
 
 PANELS, REST = 20, "rest"
@@ -36,6 +38,10 @@ def differences_tab(dataset: Dataset, shown: Shown) -> None:
     _differences(dataset, shown)
     if st.toggle("Groups of similar rows", key="similar_rows", persist_state="session"):
         _similar(dataset, shown)
+    is_seen = len(nearest(dataset, shown)) and (dataset.image_shape or dataset.is_ordered)
+    for classes in controls.classes(dataset) if is_seen else ():
+        if st.toggle(markdown(f"Kinds within each {classes.title}"), key="kinds_inside"):
+            _kinds(dataset, shown, classes)
 
 
 def _differences(dataset: Dataset, shown: Shown) -> None:
@@ -73,7 +79,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
 
 
 def _apart(dataset: Dataset, shown: Shown, classes: Classes) -> analysis.ClassesApart:
-    of = dataset, shown.fitted, _nearest(dataset, shown), *classes
+    of = dataset, shown.fitted, nearest(dataset, shown), *classes
     key = f"classes-apart-{shown.key}-{classes.title}-{classes.names}"
     return kept(key, lambda: analysis.classes_apart(*of))
 
@@ -82,13 +88,43 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
     """Say how many rows lie among their own class; the table counts which classes mix."""
     import pandas as pd
 
-    for classes in controls.classes(dataset) if len(_nearest(dataset, shown)) else ():
+    for classes in controls.classes(dataset) if len(nearest(dataset, shown)) else ():
         of, names = _apart(dataset, shown, classes), classes.names
         with st.expander(markdown(of.sentence)):
-            st.caption(markdown(of.about))
-            st.dataframe(pd.DataFrame(of.table, names, names), key="classes_apart")
+            st.caption(markdown(f"{of.about} Click a number to select its rows."))
+            look: Any = {"on_select": "rerun", "selection_mode": "single-cell"}
+            key = f"classes_apart-{shown.key}-{classes.title}"
+            seen: Any = st.dataframe(pd.DataFrame(of.table, names, names), key=key, **look)
+            most = overlap.most_near(classes.codes, nearest(dataset, shown))
+            for row, name in seen["selection"]["cells"]:
+                here = (classes.codes == row) & (most == names.index(name))
+                text = f"Select {counted(int(here.sum()), 'row')}: {names[row]} among {name}"
+                press(markdown(text), "classes_select", state.put, dataset, here, icon=LASSO)
+        _other_scale(dataset, shown, classes.codes)
         said = st.session_state.setdefault(state.KEYS.findings, {})  # the report includes it
         said[shown.key, f"{classes.title} apart"] = f"{of.sentence}. {of.about}"
+
+
+def _other_scale(dataset: Dataset, shown: Shown, codes: np.ndarray) -> None:
+    """Offer the other scaling of features if clearly more rows then lie among their class."""
+    now, kind = shown.config.preprocessing, "feature"
+    if dataset.image_shape is not None or dataset.is_ordered or dataset.missing is not None:
+        return
+    scaling = "each feature at variance 1"
+    if now["scale"] == kind:
+        kind, scaling = "global", "one scale for all features"
+    fitted = replace(shown.fitted, preprocessing=prepared(dataset.digest, now | {"scale": kind}))
+    near = kept(f"nearest-{shown.key}-{kind}", lambda: analysis.nearest(dataset, fitted))
+    of = [overlap.most_near(codes, x) == codes for x in (near, nearest(dataset, shown))]
+    then, before = (x[codes >= 0] for x in of)
+    if overlap.clearly_more(then, before):
+        label = f"Use {scaling}: {percent(then.mean())} among their own"
+        press(
+            label,
+            "other_scale",
+            state.set_preprocessing,
+            Preprocessing.from_dict(now | {"scale": kind}),
+        )
 
 
 def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
@@ -170,7 +206,7 @@ def _comparison_table(comparison: GroupComparison) -> None:
     st.dataframe(pd.DataFrame(lines, columns=names), key="group_table", **look)
 
 
-PAGE, LEAST_MEMBERS = 6, 3  # two rows may be similar by chance
+PAGE, KINDS_PAGE, LEAST_MEMBERS = 6, 30, 3  # two rows may be similar by chance
 IMAGES, LINES, FEATURES = 12, 4, 5
 CHIPS, LETTERS, SIZES = 6, 32, (5, 200)
 MOST_SUBSPACES, PANEL_HEIGHT = 40, 620
@@ -262,6 +298,29 @@ def _card(dataset: Dataset, shown: Shown, groups: FoundGroups, place: int, is_ch
     return kit.button(tag("div", head) + seen, "group", place, label, "ca-act ca-group", is_chosen)
 
 
+def _kinds(dataset: Dataset, shown: Shown, classes: Classes) -> None:
+    """Draw clusters of the rows of each class; a click selects one."""
+    of, codes = f"kinds-{shown.key}-{classes.title}", classes.codes
+    split = kept(of, lambda: overlap.kinds(analysis.prepared(dataset, shown.fitted), codes))
+    first, cards = first_of_page(len(split), KINDS_PAGE, of), ""
+    for place, members in enumerate(split[first : first + KINDS_PAGE], first):
+        size, code = counted(len(members), "row"), codes[members[0]]
+        head = tag("b", words(shortened(classes.names[code], LETTERS))) + tag("span", size)
+        seen = tag("img", "", src=strip(dataset, members[:IMAGES]), alt=f"{size} nearest first")
+        cards += kit.button(
+            tag("div", head) + seen, "kind", place, f"Select {size}", "ca-act ca-group"
+        )
+
+    def select(text: str, _: str) -> None:
+        if text.isdecimal() and int(text) < len(split):
+            state.put(dataset, split[int(text)])
+
+    st.caption(
+        f"Clusters of each {markdown(classes.title)}, largest first; rows nearest to the centre"
+    )
+    kit.acting(tag("div", cards, "ca-group-list"), "kinds", {"kind": select})
+
+
 def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     every = kept(f"weights-{shown.key}", lambda: patterns(shown.fitted, None))
     weights = np.abs(every)[list(group.components)].max(axis=0)
@@ -290,7 +349,8 @@ LASSO = ":material/lasso_select:"
 ODD = "far in a feature or against the correlations", "rough or with a spike, unlike others"
 
 
-def _nearest(dataset: Dataset, shown: Shown) -> np.ndarray:
+def nearest(dataset: Dataset, shown: Shown) -> np.ndarray:
+    """Return the nearest rows of each row (N, NEAREST), or none of large data."""
     return kept(f"nearest-{shown.key}", lambda: analysis.nearest(dataset, shown.fitted))
 
 
@@ -319,7 +379,7 @@ def unusual_sentences(dataset: Dataset, shown: Shown) -> tuple[str, str]:
 
 def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, dict[int, str]]:
     """Describe copies, rows odd in their features, and rows among those of another class."""
-    ids, key, fitted, near = dataset.ids, shown.key, shown.fitted, _nearest(dataset, shown)
+    ids, key, fitted, near = dataset.ids, shown.key, shown.fitted, nearest(dataset, shown)
 
     def like(pairs: dict[int, int]) -> dict[int, str]:
         some = {} if dataset.has_few_values else pairs  # rows of few values are usually equal
@@ -376,7 +436,7 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             is_few = len(of) <= MOST_WRONG * dataset.n_rows  # else classes overlap
             if key != "farthest" and (key != "among" or is_few):
                 controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
-    columns |= rows.nearest_classes(dataset, _nearest(dataset, shown))
+    columns |= rows.nearest_classes(dataset, nearest(dataset, shown))
     row = rows.draw(dataset, shown.fitted, said, order, shown.key, columns)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)
     facts = {name: values[order] for name, values in columns.items()}
