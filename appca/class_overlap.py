@@ -98,12 +98,6 @@ def kinds(Y: np.ndarray, codes: np.ndarray) -> list[np.ndarray]:
     return split
 
 
-def clearly_more(now: np.ndarray, before: np.ndarray) -> bool:
-    """Whether at least 1% more rows (N,) are true now, by three standard errors."""
-    gained, lost = (now & ~before).sum(), (before & ~now).sum()
-    return bool(gained - lost >= max(0.01 * len(now), 3 * np.sqrt(gained + lost), 1))
-
-
 def discriminated(
     Y: np.ndarray, codes: np.ndarray, units: np.ndarray
 ) -> tuple[float, dict[int, int]]:

@@ -233,6 +233,7 @@ _RANGES = {  # name by the maximum of nonnegative columns
 _PLACE = re.compile(r"(?i)lat|lon|long|(lat|long)itude|easting|northing|[xy]([_ ]?coo\w*|c)")
 _CHANGE = re.compile(r"change|growth|diff|gain|increase|return|gdp|ratio|error|delta|log")
 MOST_AT_LEAST = 0.3  # share of a feature's rows at its smallest value, which logarithms inflate
+FEWEST, UNCORRELATED = 8, 0.005  # features; their mean square correlation
 FEW_ROWS, MOST_PARTS, MOST_COMPOSED = 500, 8, 300  # rows, neighbours, features: sums and means
 COLLINEAR, ROUNDED = 1e-3, 0.02  # unexplained share of variance, largest error in deviations
 
@@ -269,6 +270,19 @@ def proposed(dataset: Any) -> tuple[str, str]:
     shorter = right and (np.abs(_skewness(np.log1p(X[:, long]))) < LONG).mean() > HALF
     reason = f"Tails are long in {long.sum():,} of {counted(X.shape[1], 'column')}."
     return "log1p" if shorter else "ranks", reason
+
+
+def are_coefficients(dataset: Any) -> bool:
+    """Whether features are uncorrelated, with variances that fall: coefficients of components."""
+    n, d = dataset.X.shape
+    if dataset.missing is not None or not FEWEST <= d <= MOST_COMPOSED or n < FEW_ROWS:
+        return False
+    X = dataset.X[:: max(1, n * d // MOST_JUDGED)].astype(np.float64)
+    spread = X.std(axis=0)
+    if spread.max() < 2 * spread.min() or spread[: d // 2].min() < spread[d // 2 :].max():
+        return False
+    squares = np.square(np.corrcoef(X[:, spread > 0].T))
+    return bool(np.mean(squares[np.triu_indices(len(squares), 1)]) < UNCORRELATED)
 
 
 def leaves_out(before: dict[str, Any], now: dict[str, Any]) -> bool:

@@ -600,8 +600,9 @@ def assumed() -> None:
         offers.append((label, "images", with_shape(kind, options, shape)))
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="assumed"):
-        scaled = state.config().preprocessing.get("scale") == "feature"
-        said = opened.said + " Each feature is scaled to variance 1." * scaled
+        scale, is_alike = state.config().preprocessing.get("scale"), data.is_ordered
+        said = opened.said + " Each feature is scaled to variance 1." * (scale == "feature")
+        said += " Uncorrelated features keep their scales." * (scale == "global" and not is_alike)
         said = "Your changes in This data are not used yet." if waiting else said
         st.markdown(kit.markdown(said), width="content")
         for label, key, others in offers[: 1 if waiting else None]:

@@ -1,6 +1,5 @@
 """The page Groups: Differences (with groups of similar rows), and Unusual."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from appca.analysis.rows import Mixture, SimilarRows, mixtures, similar
 from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import is_ink
 from appca.data.dataset import Dataset
-from appca.data.preprocessing import Preprocessing
 from appca.plots import groups as differences
 from appca.plots.components import component_image
 from appca.plots.style import MISSING
@@ -24,7 +22,7 @@ from appca.ui import canvas, controls, downloads, kit, rows, state
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
-from appca.ui.services import by_key, kept, prepared
+from appca.ui.services import by_key, kept
 from appca.words import capital, counted, listed, number, of_column, percent, shortened
 
 PANELS, REST = 20, "rest"
@@ -97,34 +95,17 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
             seen: Any = st.dataframe(pd.DataFrame(of.table, names, names), key=key, **look)
             most = overlap.most_near(classes.codes, nearest(dataset, shown))
             for row, name in seen["selection"]["cells"]:
-                here = (classes.codes == row) & (most == names.index(name))
-                text = f"Select {counted(int(here.sum()), 'row')}: {names[row]} among {name}"
+                here = np.flatnonzero((classes.codes == row) & (most == names.index(name)))
+                if not len(here):
+                    continue
+                text = f"Select {counted(len(here), 'row')}: {names[row]} among {name}"
                 press(markdown(text), "classes_select", state.put, dataset, here, icon=LASSO)
-        _other_scale(dataset, shown, classes.codes)
+                st.caption(markdown(listed(dataset.ids[here].tolist(), IMAGES)))
+                if dataset.image_shape is not None:
+                    picture = strip(dataset, here[:IMAGES])
+                    st.html(tag("img", "", src=picture, alt="their images", style="height:56px"))
         said = st.session_state.setdefault(state.KEYS.findings, {})  # the report includes it
         said[shown.key, f"{classes.title} apart"] = f"{of.sentence}. {of.about}"
-
-
-def _other_scale(dataset: Dataset, shown: Shown, codes: np.ndarray) -> None:
-    """Offer the other scaling of features if clearly more rows then lie among their class."""
-    now, kind = shown.config.preprocessing, "feature"
-    if dataset.image_shape is not None or dataset.is_ordered or dataset.missing is not None:
-        return
-    scaling = "each feature at variance 1"
-    if now["scale"] == kind:
-        kind, scaling = "global", "one scale for all features"
-    fitted = replace(shown.fitted, preprocessing=prepared(dataset.digest, now | {"scale": kind}))
-    near = kept(f"nearest-{shown.key}-{kind}", lambda: analysis.nearest(dataset, fitted))
-    of = [overlap.most_near(codes, x) == codes for x in (near, nearest(dataset, shown))]
-    then, before = (x[codes >= 0] for x in of)
-    if overlap.clearly_more(then, before):
-        label = f"Use {scaling}: {percent(then.mean())} among their own"
-        press(
-            label,
-            "other_scale",
-            state.set_preprocessing,
-            Preprocessing.from_dict(now | {"scale": kind}),
-        )
 
 
 def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
@@ -209,6 +190,7 @@ def _comparison_table(comparison: GroupComparison) -> None:
 PAGE, KINDS_PAGE, LEAST_MEMBERS = 6, 30, 3  # two rows may be similar by chance
 IMAGES, LINES, FEATURES = 12, 4, 5
 CHIPS, LETTERS, SIZES = 6, 32, (5, 200)
+THREE = "grid-template-columns:repeat(auto-fill,minmax(min(400px,100%),1fr))"
 MOST_SUBSPACES, PANEL_HEIGHT = 40, 620
 
 
@@ -305,20 +287,17 @@ def _kinds(dataset: Dataset, shown: Shown, classes: Classes) -> None:
     first, cards = first_of_page(len(split), KINDS_PAGE, of), ""
     for place, members in enumerate(split[first : first + KINDS_PAGE], first):
         size, code = counted(len(members), "row"), codes[members[0]]
-        head = tag("b", words(shortened(classes.names[code], LETTERS))) + tag("span", size)
-        seen = tag("img", "", src=strip(dataset, members[:IMAGES]), alt=f"{size} nearest first")
-        cards += kit.button(
-            tag("div", head) + seen, "kind", place, f"Select {size}", "ca-act ca-group"
-        )
+        name = shortened(classes.names[code], LETTERS)
+        seen = tag("img", "", src=strip(dataset, members[:IMAGES]), alt="those nearest the centre")
+        seen = tag("div", tag("b", words(name)) + tag("span", size, "ca-quiet")) + seen
+        cards += kit.button(seen, "kind", place, f"Select {size} of {name}", "ca-act ca-group")
 
     def select(text: str, _: str) -> None:
         if text.isdecimal() and int(text) < len(split):
             state.put(dataset, split[int(text)])
 
-    st.caption(
-        f"Clusters of each {markdown(classes.title)}, largest first; rows nearest to the centre"
-    )
-    kit.acting(tag("div", cards, "ca-group-list"), "kinds", {"kind": select})
+    st.caption(f"Clusters of each {markdown(classes.title)}: the rows nearest to their centres")
+    kit.acting(tag("div", cards, "ca-cards", style=THREE), "kinds", {"kind": select})
 
 
 def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
