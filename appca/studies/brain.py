@@ -13,7 +13,7 @@ from appca.data.brain import MADE_UP, SHARED, Recording, check_events, load, nif
 from appca.studies.claims import Claim, checked, span
 from appca.studies.fitting import reporting
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
-from appca.words import InputError, fixed
+from appca.words import fixed, refuse_if
 
 ERRORS = (  # measure, claim, the paper's result
     ("rmse", "aPPCA's RMSE over voxels is below that of PPCA with L", "14.1 against 16.5"),
@@ -62,15 +62,13 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     V, T = recording.series.shape
     n_fitted, seed = int(TRAINED * V), options["seed"]
     most, sizes = min(T - 4, n_fitted - 1), (options["components"], options["active"])
-    if len(sizes[0]) != len(sizes[1]):
-        msg = "components and active must be lists of equal length, a K and an L for each fit; got "
-        msg += f"{len(sizes[0])} and {len(sizes[1])}."
-        raise InputError(msg)
+    msg = "components and active must be lists of equal length, a K and an L for each fit; got "
+    msg += f"{len(sizes[0])} and {len(sizes[1])}."
+    refuse_if(len(sizes[0]) != len(sizes[1]), msg)
     pairs = list(zip(*sizes, strict=True))
     for K, L in pairs:
-        if not 1 <= L < K <= most:
-            msg = f"K must be at most {most} here and L from 1 to K − 1; got K = {K} and L = {L}."
-            raise InputError(msg)
+        msg = f"K must be at most {most} here and L from 1 to K − 1; got K = {K} and L = {L}."
+        refuse_if(not 1 <= L < K <= most, msg)
     recording = recording._replace(events=parsed(options["events"]) or recording.events)
     report("reference map", 0.01)
     stimulus, rng = _stimulus(recording), np.random.default_rng(seed)
@@ -115,9 +113,8 @@ def _stimulus(recording: Recording) -> Stimulus | None:
     check_events(recording.events, *size)
     raw = brain.stimulus(recording.events, *size)
     plain = brain.unit(raw)
-    if not plain.any():
-        msg = "The events give no course that varies over the recording; check their times."
-        raise InputError(msg)
+    msg = "The events give no course that varies over the recording; check their times."
+    refuse_if(not plain.any(), msg)
     shifted = brain.unit(brain.stimulus(recording.events, *size, SHIFT))
     return Stimulus(raw, plain, shifted, brain.reference(recording.series, raw))
 

@@ -15,7 +15,7 @@ from appca.data.sources import load
 from appca.studies.claims import Claim, checked, share, span
 from appca.studies.fitting import PanelFit, crowded_panels, fit, images_of, panels, reporting
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
-from appca.words import InputError, fixed, minus, naming_extra
+from appca.words import fixed, minus, naming_extra, refuse_if
 
 HIDDEN = 400  # H, the width of the hidden layers
 BATCH, RATE = 128, 1e-3  # maximum number of rows per step of Adam, and its step size
@@ -70,9 +70,8 @@ def train(X: np.ndarray, dimensions: int, epochs: int, seed: int, report: Report
             batch = X[np.sort(order[i * size : (i + 1) * size])]
             noise = rng.standard_normal((len(batch), dimensions), dtype=np.float32)
             networks, state, value = step(networks, state, batch, noise)
-    if not (np.isfinite(value) and np.isfinite(networks.picture[0]).all()):
-        msg = "The training of the autoencoder diverged; choose another seed."
-        raise InputError(msg)
+    msg = "The training of the autoencoder diverged; choose another seed."
+    refuse_if(not (np.isfinite(value) and np.isfinite(networks.picture[0]).all()), msg)
     trained: Networks = jax.tree.map(np.asarray, networks)
     return trained
 

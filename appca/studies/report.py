@@ -15,7 +15,7 @@ from appca.studies.catalogue import STUDIES, shipped, study_of
 from appca.studies.claims import headings
 from appca.studies.store import Stored, StudyStore, csv_text
 from appca.studies.study import Options, Outcome, Report, Study
-from appca.words import OTHER, InputError, duration, refusing
+from appca.words import OTHER, InputError, duration, refuse_if, refusing
 
 MOST_PROCESSES, REPORT = 2, "report.html"
 MOST_ROWS = 60  # maximum number of rows shown; the CSV contains all
@@ -61,9 +61,8 @@ def paper(
     """
     named = [study_of(name) for name in names or STUDIES]
     planned = [(each, each.options(size, **changes)) for each in STUDIES.values() if each in named]
-    if out is not None and out.exists() and not out.is_dir():
-        msg = f"The place of the output must be a folder; “{out}” is a file."
-        raise InputError(msg)
+    msg = f"The place of the output must be a folder; “{out}” is a file."
+    refuse_if(out is not None and out.exists() and not out.is_dir(), msg)
     results = []
     for study, options in planned:
         say(study.heading)

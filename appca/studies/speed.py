@@ -10,7 +10,7 @@ import numpy as np
 from appca.studies.claims import Claim, checked, span
 from appca.studies.fitting import Spec, work
 from appca.studies.study import Options, Outcome, Report, Row, Study, sized
-from appca.words import InputError
+from appca.words import refuse_if
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
 SLACK = 0.01  # relative tolerance of a level
@@ -69,10 +69,9 @@ def estimator(way: Way, passes: int, options: Options) -> Any:
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Time all ways on a ladder of iterations, one at a time, so that timings are undisturbed."""
-    if options["n_active"] >= options["n_components"]:
-        msg = f"n_active must be below n_components={options['n_components']}, or there is nothing "
-        msg += f"to search for; got {options['n_active']}."
-        raise InputError(msg)
+    msg = f"n_active must be below n_components={options['n_components']}, or there is nothing "
+    msg += f"to search for; got {options['n_active']}."
+    refuse_if(options["n_active"] >= options["n_components"], msg)
     pairs = product(range(options["seeds"]), WAYS)
     specs = [{"way": way, "data_set": number, "options": options} for number, way in pairs]
     rows = work("appca.studies.speed:ladder", specs, report, 1)

@@ -18,7 +18,7 @@ from appca.storage import files
 from appca.storage.identity import is_id
 from appca.studies.claims import Claim
 from appca.studies.study import Options, Outcome, Row, Study
-from appca.words import InputError, storing
+from appca.words import refuse_if, storing
 
 FOLDER = Path(__file__).parent / "results"
 MOST_BYTES = 3_000_000  # maximum size of all shipped results
@@ -116,9 +116,8 @@ class ShippedResults(StudyStore):
             if other.id != name:
                 shutil.rmtree(self.folder / other.id)
         size = sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
-        if size > MOST_BYTES:
-            msg = f"Shipped results may have {MOST_BYTES:,} bytes together; these have {size:,}."
-            raise InputError(msg)
+        msg = f"Shipped results may have {MOST_BYTES:,} bytes together; these have {size:,}."
+        refuse_if(size > MOST_BYTES, msg)
         return name
 
 

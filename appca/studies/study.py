@@ -9,7 +9,7 @@ import numpy as np
 
 from appca.storage.identity import digest_of, plain
 from appca.studies.claims import Claim
-from appca.words import InputError, unknown
+from appca.words import refuse_if, unknown
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -106,8 +106,6 @@ def _check(name: str, value: Any, usual: Any) -> None:
         words += f"{'from' if from_zero else 'above'} 0"
         least = 0.0 if from_zero else math.ulp(0.0)
         fits = type(value) in {int, kind} and least <= value < math.inf
-    if not fits:
-        msg = f"{name} must be {words}; got {value!r}."
-        raise InputError(msg)
+    refuse_if(not fits, f"{name} must be {words}; got {value!r}.")
     for item in value if kind is list else ():
         _check(name, item, usual[0])

@@ -10,7 +10,7 @@ from appca.data.sources import DESIGNS, Synthetic, draw_indicators, draw_synthet
 from appca.studies.claims import Claim, checked, share
 from appca.studies.fitting import PanelFit, fit, panels
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
-from appca.words import InputError, percent
+from appca.words import percent, refuse_if
 
 RECOVERED, NEAR = 0.9, 5.0  # minimum share of points on their plane, maximum angle in degrees
 
@@ -158,10 +158,9 @@ def drawn(design: str, choices: Options) -> Synthetic:
 
     Raises InputError if there are more than `MOST_VALUES` values, or L exceeds K.
     """
-    if choices["n_rows"] * choices["n_features"] > MOST_VALUES:
-        shape = f"{choices['n_rows']:,} x {choices['n_features']:,}"
-        msg = f"Rows times features must be at most {MOST_VALUES:,}; got {shape}, so ask for fewer."
-        raise InputError(msg)
+    shape = f"{choices['n_rows']:,} x {choices['n_features']:,}"
+    msg = f"Rows times features must be at most {MOST_VALUES:,}; got {shape}, so ask for fewer."
+    refuse_if(choices["n_rows"] * choices["n_features"] > MOST_VALUES, msg)
     sizes = {name: value for name, value in choices.items() if name != "seed"}
     rng = np.random.default_rng([choices["seed"], DESIGNS.index(design)])
     return draw_synthetic(rng, design, **sizes)

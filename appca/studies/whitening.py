@@ -17,7 +17,7 @@ from appca.data.store import DatasetStore
 from appca.studies.claims import Claim, checked, share
 from appca.studies.fitting import Spec, work
 from appca.studies.study import Options, Outcome, Report, Row, Study, sized
-from appca.words import InputError, fixed, percent, unknown
+from appca.words import fixed, percent, refuse_if, unknown
 
 BATCH, LEAST_BATCH = 200, 32  # maximum and minimum number of rows per step of the optimizer
 LEAST_ROWS = 100  # minimum number of rows in a subspace with its own classifier
@@ -67,18 +67,16 @@ def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
 
 def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
     """Return the first rows whose class is not missing; see `labelled`."""
-    if not dataset.labels:
-        msg = f"“{dataset.name}” has no labels, and a classifier needs a class for every row."
-        raise InputError(msg)
+    msg = f"“{dataset.name}” has no labels, and a classifier needs a class for every row."
+    refuse_if(not dataset.labels, msg)
     if column and column not in dataset.labels:
         error = unknown("column of labels", column, dataset.labels, f" in “{dataset.name}”")
         raise error
     names, codes = categories(dataset.labels[column or next(iter(dataset.labels))])
     rows = np.flatnonzero(np.array(names)[codes] != MISSING)[:n_rows]
     present, y = np.unique(codes[rows], return_inverse=True)
-    if len(present) < 2:
-        msg = f"“{dataset.name}” has fewer than two classes, so there is nothing to distinguish."
-        raise InputError(msg)
+    msg = f"“{dataset.name}” has fewer than two classes, so there is nothing to distinguish."
+    refuse_if(len(present) < 2, msg)
     X = dataset.X[rows]
     return Labelled(dataset.name, X, y, tuple(names[code] for code in present), suggest(dataset))
 
@@ -88,10 +86,9 @@ def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.
     from sklearn.model_selection import StratifiedKFold
 
     counts = np.bincount(data.y)
-    if not 2 <= n_folds <= counts.min():
-        rarest = f"{counts.min():,} rows of the rarest class, “{data.names[counts.argmin()]}”"
-        msg = f"folds must lie between 2 and the {rarest}; got {n_folds}."
-        raise InputError(msg)
+    rarest = f"{counts.min():,} rows of the rarest class, “{data.names[counts.argmin()]}”"
+    msg = f"folds must lie between 2 and the {rarest}; got {n_folds}."
+    refuse_if(not 2 <= n_folds <= counts.min(), msg)
     return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(data.X, data.y))
 
 
@@ -175,12 +172,10 @@ def run(options: Options, report: Report, processes: int = 1, source: str = "") 
     n_train = len(folds(data, options["folds"], options["seed"])[0][0])
     most, n_done = min(n_train - 1, data.X.shape[1]), min(options["folds_done"], options["folds"])
     for K in options["components"]:
-        if not 2 <= K <= most:
-            msg = f"components must lie between 2 and {most} for these data; got {K}."
-            raise InputError(msg)
-    if n_done < 2:
-        msg = f"folds_done must be at least 2 to show a spread; got {options['folds_done']}."
-        raise InputError(msg)
+        msg = f"components must lie between 2 and {most} for these data; got {K}."
+        refuse_if(not 2 <= K <= most, msg)
+    msg = f"folds_done must be at least 2 to show a spread; got {options['folds_done']}."
+    refuse_if(n_done < 2, msg)
     wanted = sorted(set(options["components"]), reverse=True)  # longest fits first
     # PCA with K and with K - 1 components, each size once
     pca = {K: [K, K - 1] if K + 1 not in wanted else [K - 1] for K in wanted}
