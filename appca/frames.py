@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from appca.words import InputError, refuse_if, shortened, unknown
+from appca.words import InputError, refuse_if, refuse_unknown, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -414,8 +414,7 @@ def dense(values: Any) -> np.ndarray:
 
 
 def _named(kind: str, wanted: str, parts: Any, place: str) -> Any:
-    if wanted not in parts:
-        raise unknown(kind, wanted, parts.keys(), f" in {place}")
+    refuse_unknown(kind, wanted, parts.keys(), f" in {place}")
     return parts[wanted]
 
 

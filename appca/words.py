@@ -1,6 +1,6 @@
 """Texts for users: formatted numbers and error messages."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
 from math import isfinite
@@ -183,6 +183,12 @@ def unknown(
     return UnknownNameError(
         kind, f"There is no {kind} “{shortened(wanted)}”{place}; {', and '.join(parts)}."
     )
+
+
+def refuse_unknown(kind: str, wanted: object, choices: Collection[Any], place: str = "") -> None:
+    """Raise the error of `unknown` if a name is not among the choices."""
+    if wanted not in choices:
+        raise unknown(kind, wanted, choices, place)
 
 
 def listed(names: list[str], most: int = 6) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from appca.data.dataset import MISSING, Dataset, are_bytes, categories
 from appca.frames import class_names, numbers_of
-from appca.words import InputError, counted, listed, refuse_if, shortened, unknown
+from appca.words import InputError, counted, listed, refuse_if, refuse_unknown, shortened
 
 
 class Wanted(NamedTuple):
@@ -162,9 +162,7 @@ def meeting(condition: str, dataset: Dataset) -> np.ndarray:
     name, relation, value = parts.groups()
     features = dict(zip(dataset.column_names, dataset.with_gaps().T, strict=True))
     columns = features | dataset.labels | {"id": dataset.ids}
-    if name not in columns:
-        refusal = unknown("column", name, columns)
-        raise refusal
+    refuse_unknown("column", name, columns)
     if relation in _ORDERS:
         try:
             limit = float(value)

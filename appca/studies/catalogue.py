@@ -5,7 +5,7 @@ from functools import cache
 from appca.studies import brain, coil20, digits, speed, synthetic, table1, whitening
 from appca.studies.store import ShippedResults, Stored
 from appca.studies.study import Study
-from appca.words import unknown
+from appca.words import refuse_unknown
 
 STUDIES: dict[str, Study] = {
     study.name: study
@@ -20,9 +20,7 @@ STUDIES: dict[str, Study] = {
 
 def study_of(name: str) -> Study:
     """Return an experiment by name; InputError if the name is unknown."""
-    if name not in STUDIES:
-        error = unknown("experiment", name, STUDIES)
-        raise error
+    refuse_unknown("experiment", name, STUDIES)
     return STUDIES[name]
 
 

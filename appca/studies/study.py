@@ -9,7 +9,7 @@ import numpy as np
 
 from appca.storage.identity import digest_of, plain
 from appca.studies.claims import Claim
-from appca.words import refuse_if, unknown
+from appca.words import refuse_if, refuse_unknown
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -59,14 +59,10 @@ class Study(NamedTuple):
 
         Raises InputError if a size or option is unknown, or a value has the wrong type.
         """
-        if size not in self.sizes:
-            error = unknown("size", size, self.sizes, f" of {self.name}")
-            raise error
+        refuse_unknown("size", size, self.sizes, f" of {self.name}")
         usual = self.sizes[size]
         for name, value in changes.items():
-            if name not in usual:
-                error = unknown("option", name, usual, f" of {self.name}")
-                raise error
+            refuse_unknown("option", name, usual, f" of {self.name}")
             _check(name, value, usual[name])
         return {name: plain(name, value) for name, value in {**usual, **changes}.items()}
 

@@ -22,7 +22,7 @@ from appca.data.sources import DESIGNS, Synthetic, draw_synthetic
 from appca.studies.claims import Claim, checked, share, span
 from appca.studies.fitting import Spec, reporting, work
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
-from appca.words import counted, percent, unknown
+from appca.words import counted, percent, refuse_unknown
 
 # Mean absolute reconstruction errors from the paper's table 1.
 COLUMNS = tuple((design, K) for design in DESIGNS for K in (10, 20))
@@ -223,9 +223,7 @@ MEASURES = {
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit all methods, on `processes` processes, and summarize the results."""
     for design in options["designs"]:
-        if design not in DESIGNS:
-            error = unknown("design", design, DESIGNS)
-            raise error
+        refuse_unknown("design", design, DESIGNS)
     cells = product(options["designs"], sorted(options["components"]), range(options["seeds"]))
     specs = [{"design": d, "K": K, "seed": seed, "options": options} for d, K, seed in cells]
     rows = work("appca.studies.table1:cell", specs, report, processes)

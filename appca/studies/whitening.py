@@ -17,7 +17,7 @@ from appca.data.store import DatasetStore
 from appca.studies.claims import Claim, checked, share
 from appca.studies.fitting import Spec, work
 from appca.studies.study import Options, Outcome, Report, Row, Study, sized
-from appca.words import fixed, percent, refuse_if, unknown
+from appca.words import fixed, percent, refuse_if, refuse_unknown, unknown
 
 BATCH, LEAST_BATCH = 200, 32  # maximum and minimum number of rows per step of the optimizer
 LEAST_ROWS = 100  # minimum number of rows in a subspace with its own classifier
@@ -69,10 +69,9 @@ def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
     """Return the first rows whose class is not missing; see `labelled`."""
     msg = f"“{dataset.name}” has no labels, and a classifier needs a class for every row."
     refuse_if(not dataset.labels, msg)
-    if column and column not in dataset.labels:
-        error = unknown("column of labels", column, dataset.labels, f" in “{dataset.name}”")
-        raise error
-    names, codes = categories(dataset.labels[column or next(iter(dataset.labels))])
+    column = column or next(iter(dataset.labels))
+    refuse_unknown("column of labels", column, dataset.labels, f" in “{dataset.name}”")
+    names, codes = categories(dataset.labels[column])
     rows = np.flatnonzero(np.array(names)[codes] != MISSING)[:n_rows]
     present, y = np.unique(codes[rows], return_inverse=True)
     msg = f"“{dataset.name}” has fewer than two classes, so there is nothing to distinguish."

@@ -21,7 +21,7 @@ from appca.data.readers import arrays
 from appca.data.readers.arrays import Hdf5, Item, build, of_type, values_of
 from appca.data.readers.intake import Beside, Upload
 from appca.frames import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
-from appca.words import refuse_if, shortened, unknown
+from appca.words import refuse_if, refuse_unknown, shortened
 
 _PLACES = ("layers", "obsm")  # groups of matrices with the same rows as X
 _OTHER = {"raw": "before filtering"}
@@ -153,9 +153,7 @@ class Contents:
         places = of_type(self.upload, types, options.feature_type)
         if marked is None or (marked == HIGHLY_VARIABLE and marked not in columns):
             return places
-        if marked not in columns:
-            error = unknown("column", marked, columns, f" in var of “{name}”")
-            raise error
+        refuse_unknown("column", marked, columns, f" in var of “{name}”")
         marks = self.column(columns[marked])
         chosen = np.flatnonzero(marks if marks.dtype == bool else marks == "True")
         chosen = chosen if places is None else np.intersect1d(chosen, places)

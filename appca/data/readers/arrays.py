@@ -18,7 +18,7 @@ from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.readers.intake import Beside, Upload, data_set
 from appca.frames import distinct_names
 from appca.storage.packed import npy_header
-from appca.words import InputError, counted, refuse_if, shortened, unknown
+from appca.words import InputError, counted, refuse_if, refuse_unknown, shortened, unknown
 
 Sides = tuple[int, ...]
 _MOST_LISTED = 6
@@ -196,9 +196,7 @@ def _beside(
     able = [key for key in (*_ID_NAMES, *called, *texts) if distinct.get(key) == n_rows]
     able = [key for key in able if key != options.label]
     for key in filter(None, (options.ids, options.label)):
-        if key not in columns:
-            refusal = unknown("array", key, columns, " with one entry a row")
-            raise refusal
+        refuse_unknown("array", key, columns, " with one entry a row")
     id_of = next((key for key in able if columns[key].dtype.kind in "Uiu"), None)
     id_of = id_of if options.ids is None else options.ids or None
     labels = {title: columns[key] for key, title in named.items() if key in columns}

@@ -19,7 +19,7 @@ from appca.data.dataset import Dataset
 from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.readers import intake, parquet
 from appca.data.readers.intake import FileReport, Table, TableOptions, bare, build, number_in
-from appca.words import InputError, counted, refuse_if, shortened, unknown
+from appca.words import InputError, counted, refuse_if, refuse_unknown, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -617,9 +617,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     refuse_if(not sheets, msg)
     votes = [t for t in sheets for row in sheets[t] for cell in row.cells if number_in(cell, ".")]
     chosen = max(sheets, key=Counter(votes).__getitem__) if options.sheet is None else options.sheet
-    if chosen not in sheets:
-        refusal = unknown("sheet", chosen, list(sheets), f" in “{name}”")
-        raise refusal
+    refuse_unknown("sheet", chosen, sheets, f" in “{name}”")
     some = sheets[chosen]
     refuse_if(not some, f"The sheet “{shortened(chosen)}” of “{name}” is empty; choose another.")
     report: FileReport = {"sheet": chosen, "sheets": [*sheets], "decimal": ".", "unused": unread}
