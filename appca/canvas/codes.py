@@ -14,7 +14,7 @@ from appca.canvas.scene import Map, Scene, heaviest, label_lines, scene_of_usage
 from appca.data.dataset import Dataset
 from appca.plots.components import component_image
 from appca.plots.style import colour_by, label_colour
-from appca.words import InputError, counted
+from appca.words import counted, refuse_if
 
 MOST_USED = 128  # maximum number of components per row
 MOST_COMPONENTS = 65_000
@@ -53,10 +53,10 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         codes = row_by_row(rows, matrix.indices, matrix.data, matrix.shape[0])
     indices, values = np.asarray(codes[0]), np.asarray(codes[1], np.float32)
-    if indices.ndim != 2 or indices.shape != values.shape or indices.dtype.kind not in "ui":
-        msg = "codes must be two arrays (N, L), indices and values, or a matrix (N, K); got "
-        msg += f"{indices.dtype} of shape {indices.shape} and values of shape {values.shape}."
-        raise InputError(msg)
+    msg = "codes must be two arrays (N, L), indices and values, or a matrix (N, K); got "
+    msg += f"{indices.dtype} of shape {indices.shape} and values of shape {values.shape}."
+    fits = indices.ndim == 2 and indices.shape == values.shape and indices.dtype.kind in "ui"
+    refuse_if(not fits, msg)
     directions = None if components is None else np.asarray(components, np.float32)
     most = int(indices.max(initial=-1)) + 1
     K = most if directions is None else len(directions)
@@ -79,8 +79,7 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
     elif twice.any():
         msg = f"A row uses each component once; row {twice.argmax():,} has one twice, so add up "
         msg += "its values."
-    if msg:
-        raise InputError(msg)
+    refuse_if(msg, msg)
     used = max(1, int((slots != full).sum(axis=1).max()))
     return Codes(slots[:, :used], listed[:, :used], K, directions)
 
@@ -92,10 +91,9 @@ def rows_of_codes(codes: Codes, X: Any, labels: Any, images: Any) -> GivenRows:
         values = np.asarray(images).reshape(len(images), -1) if by_image else codes.values
     shape = None if X is None and not by_image else images
     rows = rows_of(values, labels, shape)
-    if rows.dataset.n_rows != len(codes.slots):
-        both = f"{counted(len(codes.slots), 'row')} and {counted(rows.dataset.n_rows, 'row')}"
-        msg = f"Codes and X (or images) have {both}; the numbers must be equal."
-        raise InputError(msg)
+    both = f"{counted(len(codes.slots), 'row')} and {counted(rows.dataset.n_rows, 'row')}"
+    msg = f"Codes and X (or images) have {both}; the numbers must be equal."
+    refuse_if(rows.dataset.n_rows != len(codes.slots), msg)
     return rows
 
 

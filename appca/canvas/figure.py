@@ -27,7 +27,7 @@ from appca.plots.components import component_figure
 from appca.plots.still import THEMES, StillFigure, styled
 from appca.plots.style import SHAPES, Colour, levels
 from appca.runs.numbering import numbered_after
-from appca.words import InputError, number, shortened
+from appca.words import number, refuse_if, shortened
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -370,9 +370,8 @@ def plot_components(
     StillFigure
         A `matplotlib.figure.Figure`.
     """
-    if not hasattr(model, "components_"):
-        msg = f"Only a fitted estimator has components to plot; got {type(model).__name__}."
-        raise InputError(msg)
+    msg = f"Only a fitted estimator has components to plot; got {type(model).__name__}."
+    refuse_if(not hasattr(model, "components_"), msg)
     patterns = np.asarray(model.components_)
     titles = [f"Component {k + 1}" for k in range(len(patterns))]
     feature_names = None if names is None else tuple(map(str, names))
@@ -390,8 +389,7 @@ def _drawn(
     coordinates = {key: map_of(key, xy, rows.dataset) for key, xy in maps.items()}
     scene = scene_of_rows(rows, run, coordinates)
     layout = layout or scene.meta["first"]
-    if layout not in scene.meta["layouts"]:
-        there = ", ".join(repr(name) for name in scene.meta["layouts"] if name != "pca")
-        msg = f"by is one of {there}; got {layout!r}."
-        raise InputError(msg)
+    there = ", ".join(repr(name) for name in scene.meta["layouts"] if name != "pca")
+    msg = f"by is one of {there}; got {layout!r}."
+    refuse_if(layout not in scene.meta["layouts"], msg)
     return draw(scene, layout, "" if y is None else next(iter(scene.meta["colourings"])), dark=dark)

@@ -13,7 +13,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
 from appca.frames import class_names, column_of, matrix_of, named_columns
 from appca.plots.components import picture_shape
-from appca.words import InputError
+from appca.words import InputError, refuse_if
 
 LABEL = "label"  # name of unnamed labels
 
@@ -63,10 +63,9 @@ def run_of(model: Any, dataset: Dataset) -> FittedRun:
 
     Raises InputError for any other model.
     """
-    if not hasattr(model, "describe"):
-        msg = "A picture needs a fitted estimator of appca, or a result of appca.load_model; got "
-        msg += f"{type(model).__name__}."
-        raise InputError(msg)
+    msg = "A picture needs a fitted estimator of appca, or a result of appca.load_model; got "
+    msg += f"{type(model).__name__}."
+    refuse_if(not hasattr(model, "describe"), msg)
     rows: Any = dataset.with_gaps()
     if dataset.feature_names is not None and hasattr(model, "feature_names_in_"):
         import pandas as pd
@@ -98,10 +97,9 @@ def scene_of_rows(rows: GivenRows, run: FittedRun, maps: Mapping[str, Map]) -> S
 def map_of(title: str, xy: Any, dataset: Dataset) -> Map:
     """Return coordinates (N, 2) of all rows; InputError if the shape is wrong."""
     places = np.asarray(xy, float)
-    if places.shape != (dataset.n_rows, 2):
-        msg = f"The map “{title}” needs two coordinates for each of the {dataset.n_rows:,} rows; "
-        msg += f"got shape {places.shape}."
-        raise InputError(msg)
+    msg = f"The map “{title}” needs two coordinates for each of the {dataset.n_rows:,} rows; "
+    msg += f"got shape {places.shape}."
+    refuse_if(places.shape != (dataset.n_rows, 2), msg)
     return Map(title, places)
 
 

@@ -19,7 +19,7 @@ from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of
 from appca.canvas.scene import Map, Scene
 from appca.runs.numbering import numbered_after
 from appca.storage import files
-from appca.words import OTHER, InputError, storing
+from appca.words import OTHER, refuse_if, storing
 
 JS, PACKAGE = Path(__file__).parent / "js", Path(__file__).parents[1]
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
@@ -109,15 +109,12 @@ def _fits(
     parameters = model.get_params()
     ks = [parameters["n_components"]] if n_components is None else list(n_components)
     if "n_active" not in parameters:
-        if n_active is not None:
-            msg = f"{type(model).__name__} has no n_active; leave it out."
-            raise InputError(msg)
+        refuse_if(n_active is not None, f"{type(model).__name__} has no n_active; leave it out.")
         return [clone(model).set_params(n_components=k).fit(X) for k in ks]
     ls = [parameters["n_active"]] if n_active is None else list(n_active)
     sizes = [(k, active) for active in ls for k in ks if isinstance(active, str) or active <= k]
-    if not sizes:
-        msg = f"A row uses at most K components; got K in {ks} and L in {ls}, with no L <= K."
-        raise InputError(msg)
+    msg = f"A row uses at most K components; got K in {ks} and L in {ls}, with no L <= K."
+    refuse_if(not sizes, msg)
     return [clone(model).set_params(n_components=k, n_active=active).fit(X) for k, active in sizes]
 
 

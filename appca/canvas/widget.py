@@ -15,7 +15,7 @@ from appca.canvas.html import JS, closed_bundle
 from appca.canvas.scene import projected
 from appca.frames import dense, distinct_names, labels_of, values_of
 from appca.runs.numbering import numbered_after
-from appca.words import InputError, counted
+from appca.words import InputError, counted, refuse_if
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,11 +47,8 @@ def picture_of(adata: "AnnData", key: str) -> AnnotatedPicture:
     import pandas as pd
 
     fit = adata.uns.get(key)
-    if not isinstance(fit, dict) or "model" not in fit:
-        msg = (
-            f"There is no fit in uns[{key!r}]; run appca.tl.appca(adata, key_added={key!r}) first."
-        )
-        raise InputError(msg)
+    msg = f"There is no fit in uns[{key!r}]; run appca.tl.appca(adata, key_added={key!r}) first."
+    refuse_if(not isinstance(fit, dict) or "model" not in fit, msg)
     params = {
         name: getattr(value, "item", lambda v=value: v)() for name, value in fit["params"].items()
     }
@@ -59,20 +56,18 @@ def picture_of(adata: "AnnData", key: str) -> AnnotatedPicture:
     features = None
     if use_rep is None:
         features = pd.Index(distinct_names(adata.var_names)).get_indexer(names)
-        if (features < 0).any():
-            missing = counted(int((features < 0).sum()), "variable")
-            msg = f"This AnnData lacks {missing} of the fit in uns[{key!r}]; fit it again."
-            raise InputError(msg)
+        missing = counted(int((features < 0).sum()), "variable")
+        msg = f"This AnnData lacks {missing} of the fit in uns[{key!r}]; fit it again."
+        refuse_if((features < 0).any(), msg)
     X = values_of(adata, params.get("layer"), use_rep, features)
     model = _restored(params, fit["model"])
     is_exact = params.get("inference", "em") in ("em", "hard")  # other methods average over draws
     if is_exact and f"X_{key}" in adata.obsm:
         stored = dense(adata.obsm[f"X_{key}"][:MOST_COMPARED])
         scores = model.transform(X[:MOST_COMPARED])
-        if not np.allclose(scores, stored, rtol=1e-3, atol=1e-3 * np.abs(stored).max()):
-            msg = f"The values of this AnnData are not those of the fit in uns[{key!r}]: its "
-            msg += "scores in obsm differ. Restore the values, or fit again."
-            raise InputError(msg)
+        msg = f"The values of this AnnData are not those of the fit in uns[{key!r}]: its "
+        msg += "scores in obsm differ. Restore the values, or fit again."
+        refuse_if(not np.allclose(scores, stored, rtol=1e-3, atol=1e-3 * np.abs(stored).max()), msg)
     maps = {
         _MAPS[name.removeprefix("X_")]: np.asarray(places)[:, :2]
         for name, places in adata.obsm.items()
@@ -244,18 +239,16 @@ def explore(  # noqa: PLR0913 (most parts of a picture are optional)
     InputError
         If the parts are inconsistent.
     """
-    if (model is None) == (codes is None):
-        msg = "explore shows a fitted model or codes; pass one of them, not both."
-        raise InputError(msg)
+    msg = "explore shows a fitted model or codes; pass one of them, not both."
+    refuse_if((model is None) == (codes is None), msg)
     if codes is not None:
         listed = codes_of(codes, components)
         rows = rows_of_codes(listed, X, labels, images)
         by_shape = images is None or isinstance(images, (tuple, list))
         shape = images if by_shape else np.asarray(images).shape[1:]
         return Explorer(listed, rows, maps or {}, height, shape and tuple(shape))
-    if X is None and not is_annotated(model):
-        msg = "X is missing: pass the rows (N, D) that the model describes."
-        raise InputError(msg)
+    msg = "X is missing: pass the rows (N, D) that the model describes."
+    refuse_if(X is None and not is_annotated(model), msg)
     if not is_annotated(model):
         return Explorer(model, rows_of(X, labels, images), maps or {}, height)
     adata, picture = model, picture_of(model, key)
