@@ -30,7 +30,7 @@ from appca.processes import python_path
 from appca.runs.home import home, is_served
 from appca.runs.session import SUFFIX, unpack
 from appca.storage import access_control, files
-from appca.words import EXTRAS, InputError, MissingExtraError, shortened
+from appca.words import EXTRAS, InputError, MissingExtraError, refuse_if, shortened
 
 NAME, PORT = "open", 8501
 EXAMPLES = (
@@ -193,8 +193,7 @@ def with_labels(dataset: Dataset, file: Path) -> Dataset:
     except (ValueError, EOFError) as error:
         msg = f"“{file.name}” cannot be read; give an NPY file, or text with a class on each line."
         raise InputError(msg) from error
-    if values.shape != (dataset.n_rows,):
-        msg = f"“{file.name}” has the shape {values.shape}, and the data have {dataset.n_rows:,} "
-        msg += "rows; the file must have one class for each row."
-        raise InputError(msg)
+    msg = f"“{file.name}” has the shape {values.shape}, and the data have {dataset.n_rows:,} "
+    msg += "rows; the file must have one class for each row."
+    refuse_if(values.shape != (dataset.n_rows,), msg)
     return replace(dataset, labels={file.stem: values.astype(str), **dataset.labels})

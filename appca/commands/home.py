@@ -17,7 +17,7 @@ from appca.runs.store import LABELS, RunStore, findings, remedy, title
 from appca.storage.files import read_arrays
 from appca.storage.packed import as_object
 from appca.studies.catalogue import STUDIES
-from appca.words import InputError, counted, shortened
+from appca.words import counted, refuse_if, shortened
 
 DAMAGED = 1  # exit code
 _RECOMPUTED = "delete the file; it is computed again when needed"
@@ -82,9 +82,8 @@ def list_runs(_options: argparse.Namespace) -> dict[str, Any]:
 def check(options: argparse.Namespace) -> dict[str, Any]:
     """Print the damaged files and how to repair them; exit with 1 if there are any."""
     home = options.home or homes.home()
-    if not home.is_dir():
-        msg = f"There is no folder “{home}” to check; name one that appca has written to."
-        raise InputError(msg)
+    msg = f"There is no folder “{home}” to check; name one that appca has written to."
+    refuse_if(not home.is_dir(), msg)
     damaged = list(checked(home))
     options.code = DAMAGED if damaged else 0
     for line in damaged:

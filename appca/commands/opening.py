@@ -166,10 +166,9 @@ def _packed(store: Path, ends: ExitStack) -> File:
     """Return a Zarr store (a folder) as the zip its reader needs; `ends` removes it."""
     from appca.data.readers.annotated import packed
 
-    if total_bytes(store) > LIMITS.n_bytes:
-        most = f"{LIMITS.n_bytes / 1e6:,.0f} MB"
-        msg = f"“{store.name}” has more than {most}; keep fewer rows or columns."
-        raise InputError(msg)
+    most = f"{LIMITS.n_bytes / 1e6:,.0f} MB"
+    msg = f"“{store.name}” has more than {most}; keep fewer rows or columns."
+    refuse_if(total_bytes(store) > LIMITS.n_bytes, msg)
     return ends.enter_context(packed(store))
 
 
@@ -213,9 +212,7 @@ def _inside(folder: Path) -> list[Path]:
         if path.is_file()
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
-    if not files:
-        msg = f"The folder “{folder}” has no files; name one with images."
-        raise InputError(msg)
+    refuse_if(not files, f"The folder “{folder}” has no files; name one with images.")
     return files
 
 

@@ -22,7 +22,7 @@ from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.storage.packed import Packed
-from appca.words import InputError, counted, shortened
+from appca.words import InputError, counted, refuse_if, shortened
 
 EXAMPLES = (
     "python -m appca project digits.npz new.csv --out rows.parquet",
@@ -137,10 +137,9 @@ def _fitted(text: str) -> RowsDescriber:
         shown = numbered(run.fitted, ComponentNumbers(home()).of_run(run))
         return RowsDescriber(run.config, shown, shown, _wanted_by_run(run.config, shown))
     path = Path(text)
-    if not path.is_file():
-        msg = f"“{text}” is neither an .npz file from `fit` nor the id of a stored run; "
-        msg += "`python -m appca runs` lists those."
-        raise InputError(msg)
+    msg = f"“{text}” is neither an .npz file from `fit` nor the id of a stored run; "
+    msg += "`python -m appca runs` lists those."
+    refuse_if(not path.is_file(), msg)
     config, _, model, names = read_model(path.name, path)
     with path.open("rb") as stream:
         packed = Packed(path.name, stream)

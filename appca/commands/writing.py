@@ -19,7 +19,7 @@ from appca.data.dataset import Dataset
 from appca.runs.model_file import annotated_fit
 from appca.runs.run import FitResult, RunConfig
 from appca.storage import files
-from appca.words import OTHER, InputError, storing
+from appca.words import OTHER, refuse_if, storing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,12 +76,10 @@ def check_file(path: Path, kinds: Sequence[str]) -> None:
     if path.suffix not in kinds:
         msg = f"The output's name must end in {', '.join(kinds)}; got “{path.name}”."
         raise parsing.UsageError(msg)
-    if not path.parent.is_dir():
-        msg = f"The folder of the output must exist; there is no “{path.parent}”."
-        raise InputError(msg)
-    if path.is_dir() and path.suffix != ".zarr":
-        msg = f"The output must be a file; “{path}” is a folder, so name a file in it."
-        raise InputError(msg)
+    msg = f"The folder of the output must exist; there is no “{path.parent}”."
+    refuse_if(not path.parent.is_dir(), msg)
+    msg = f"The output must be a file; “{path}” is a folder, so name a file in it."
+    refuse_if(path.is_dir() and path.suffix != ".zarr", msg)
     _check_packages(path.suffix)
     with storing(f"“{path.name}”", path.parent, OTHER):
         files.check_place(path)
