@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from appca.words import InputError
+from appca.words import refuse_if
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -24,9 +24,8 @@ def folder_of_files(chosen: Path | str | None = None) -> Path:
 def sample_file(name: str) -> Path:
     """Return a file in ``sample_data``; raises InputError if it is missing."""
     path = project_folder() / "sample_data" / name
-    if not path.is_file():
-        msg = f"{name} is missing in {path.parent}; run python sample_data/make.py to recreate it."
-        raise InputError(msg)
+    msg = f"{name} is missing in {path.parent}; run python sample_data/make.py to recreate it."
+    refuse_if(not path.is_file(), msg)
     return path
 
 

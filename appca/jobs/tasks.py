@@ -32,7 +32,7 @@ from appca.runs.run import MODELS, RunConfig, estimator_class
 from appca.runs.store import RunStore
 from appca.storage import files
 from appca.storage.identity import plain
-from appca.words import InputError
+from appca.words import InputError, refuse_if
 
 if TYPE_CHECKING:
     from appca.models.loop import Progress
@@ -494,9 +494,8 @@ def split_of(dataset: Dataset, config: QualityConfig) -> Split:
 
     Raises InputError if there are too few rows.
     """
-    if dataset.n_rows < LEAST_ROWS:
-        msg = f"A comparison needs at least {LEAST_ROWS} rows; this data set has {dataset.n_rows}."
-        raise InputError(msg)
+    msg = f"A comparison needs at least {LEAST_ROWS} rows; this data set has {dataset.n_rows}."
+    refuse_if(dataset.n_rows < LEAST_ROWS, msg)
     rows = sample_of(dataset.n_rows, config.rows, config.random_state)
     out, kept = apart(dataset, rows, (HELD_OUT, 1 - HELD_OUT), config.random_state)
     train = dataset.take(kept)

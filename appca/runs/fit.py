@@ -22,7 +22,7 @@ from appca.runs.home import hold_threads, home
 from appca.runs.run import MODELS, FitResult, RunConfig, RunInfo, estimator_class
 from appca.storage import files
 from appca.storage.identity import digest_of
-from appca.words import InputError, counted, shortened, storing
+from appca.words import counted, refuse_if, shortened, storing
 
 if TYPE_CHECKING:
     from appca.models.loop import Progress
@@ -110,8 +110,7 @@ def _refuse(dataset: Dataset, config: RunConfig) -> None:
             f"{title} with these settings needs complete rows; choose Adaptive PPCA by exact EM "
             "or Probabilistic PCA, or load the data with missing=mean."
         )
-    if msg:
-        raise InputError(msg)
+    refuse_if(msg, msg)
 
 
 def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:

@@ -24,7 +24,7 @@ from appca.storage.files import OtherFormat, numbered, without_number
 from appca.storage.packed import Packed, as_object, write
 from appca.storage.schema import Facts
 from appca.storage.schema import fitted as validated
-from appca.words import InputError, refusing
+from appca.words import InputError, refuse_if, refusing
 
 RUN, NAMES = "run", "feature_names"  # array names: the JSON text, and the feature names
 
@@ -186,10 +186,9 @@ def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
     `name` is used in messages. Raises InputError if the file is missing, damaged or no model file.
     """
     with _opened(name, file) as packed:
-        if f"{RUN}.npy" not in packed:
-            msg = f"“{name}” is not a model file: it lacks “{RUN}”; save the model on the page "
-            msg += "Export, or with `fit --out`."
-            raise InputError(msg)
+        msg = f"“{name}” is not a model file: it lacks “{RUN}”; save the model on the page "
+        msg += "Export, or with `fit --out`."
+        refuse_if(f"{RUN}.npy" not in packed, msg)
         text = packed.array(f"{RUN}.npy")
         with _describing(name, "model"):
             about = validated(_About, without_number(f"“{name}”", as_object(str(text))))
@@ -221,9 +220,7 @@ def _model_of(packed: Packed, name: str, config: RunConfig | None = None) -> Fit
         raise InputError(msg) from error
     except (TypeError, ValueError, IndexError):
         fits = False
-    if not fits:
-        msg = f"The arrays in “{name}” do not match each other; save the model again."
-        raise InputError(msg)
+    refuse_if(not fits, f"The arrays in “{name}” do not match each other; save the model again.")
     return model
 
 

@@ -31,7 +31,7 @@ from appca.storage.schema import (
     Text,
     fitted,
 )
-from appca.words import InputError, shortened
+from appca.words import InputError, refuse_if, shortened
 
 __all__ = [
     "LEARNED",
@@ -52,10 +52,9 @@ def _refuse_values(model: str, parameters: Mapping[str, Any]) -> None:
     except ValueError as error:
         raise InputError(str(error)) from error
     K, L = parameters.get("n_components"), parameters.get("n_active")
-    if isinstance(K, int) and isinstance(L, int) and L > K:
-        msg = f"n_active must be at most n_components={K}; got {L}: "
-        msg += "lower n_active or raise n_components."
-        raise InputError(msg)
+    msg = f"n_active must be at most n_components={K}; got {L}: "
+    msg += "lower n_active or raise n_components."
+    refuse_if(isinstance(K, int) and isinstance(L, int) and L > K, msg)
 
 
 @dataclass(frozen=True, eq=False)

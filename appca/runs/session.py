@@ -46,7 +46,7 @@ from appca.storage.files import OtherFormat, or_none, refuse_other_format
 from appca.storage.packed import Packed, write
 from appca.storage.schema import Count, Digest, Facts, FromOne, Misfit, Text, weight
 from appca.storage.schema import fitted as validated
-from appca.words import InputError, shortened
+from appca.words import InputError, refuse_if, shortened
 
 SUFFIX = ".appca"
 FORMAT, VERSION = "appca session", 1
@@ -236,15 +236,13 @@ def unpack_here(
 
 def _contents(packed: Packed) -> _Contents:
     name = shortened(packed.name)
-    if CONTENTS not in packed:
-        msg = f"“{name}” is not a session file; save one on the page Export."
-        raise InputError(msg)
+    msg = f"“{name}” is not a session file; save one on the page Export."
+    refuse_if(CONTENTS not in packed, msg)
     described = packed.json(CONTENTS)
     number = described.get("version")
-    if described.get("format") != FORMAT or type(number) is not int or number < 1:
-        msg = f"“{name}” is not a session file for this version of appca; its format is "
-        msg += f"“{shortened(described.get('format'))}”, version {shortened(number)}."
-        raise InputError(msg)
+    msg = f"“{name}” is not a session file for this version of appca; its format is "
+    msg += f"“{shortened(described.get('format'))}”, version {shortened(number)}."
+    refuse_if(described.get("format") != FORMAT or type(number) is not int or number < 1, msg)
     refuse_other_format(f"“{name}”", number, VERSION)
     contents: _Contents = validated(_Contents, described)
     return contents
@@ -261,10 +259,9 @@ def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
     dataset = Dataset.rebuilt(
         asdict(about), lambda key: packed.array(f"data/{key}.npy"), gaps=MISSING in packed
     )
-    if dataset.digest != about.digest:
-        msg = f"The data in “{shortened(packed.name)}” are not the data of its fits "
-        msg += "(the digest differs); save the file again."
-        raise InputError(msg)
+    msg = f"The data in “{shortened(packed.name)}” are not the data of its fits "
+    msg += "(the digest differs); save the file again."
+    refuse_if(dataset.digest != about.digest, msg)
     return dataset
 
 
