@@ -128,10 +128,9 @@ class SubspaceModel(Criteria):
         needs = "noise='shared', row_scale='none' and a number as n_active"
         if self.inference != "em":
             needs = f"inference='em'; got {self.inference!r}"
-        if self.inference != "em" or any(self._variant):
-            msg = f"X has missing entries (NaN), which need {needs}: change these settings, or "
-            msg += "fill or drop those cells."
-            raise ValueError(msg)
+        msg = f"X has missing entries (NaN), which need {needs}: change these settings, or "
+        msg += "fill or drop those cells."
+        data_checks.refuse_where({msg: self.inference != "em" or any(self._variant)})
 
     def _fit_incomplete(self, X: Array) -> Self:
         rows = initial_imputation(X, zero_mean=self.mean == "zero")
@@ -166,10 +165,9 @@ class SubspaceModel(Criteria):
     def _fit_parts(self, look: Callable[..., Parts]) -> Self:
         """Fit to rows that are never all in memory."""
         refuse_parameters(self._model, self.get_params(deep=False))
-        if self.inference == "gibbs":
-            msg = "inference must be 'em' or 'hard' to fit blocks, because the sampler needs all "
-            msg += "rows; got 'gibbs': change it, or pass all rows to fit."
-            raise ValueError(msg)
+        msg = "inference must be 'em' or 'hard' to fit blocks, because the sampler needs all "
+        msg += "rows; got 'gibbs': change it, or pass all rows to fit."
+        data_checks.refuse_where({msg: self.inference == "gibbs"})
         with single_threaded_blas():
             rows = look(zero_mean=self.mean == "zero")
             self.n_features_in_ = rows.d

@@ -17,7 +17,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from appca.models.data_checks import numbers_of_rows
+from appca.models.data_checks import numbers_of_rows, refuse_where
 from appca.models.numerics import Array
 from appca.models.rows import Block, Parts, ShiftedSparse, added, dense, is_sparse, sparse_rows
 from appca.models.threads import in_order, single_threaded_blas
@@ -137,9 +137,8 @@ def finite_sums(block: Any, part: str) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         sparse = isinstance(block, ShiftedSparse)
         sums: Array = block.sums() if sparse else block.sum(axis=0, dtype=np.float64)
-    if not np.isfinite(sums).all():
-        msg = f"X must be finite, but {part} contains NaN or inf: fill or drop those cells or rows."
-        raise ValueError(msg)
+    msg = f"X must be finite, but {part} contains NaN or inf: fill or drop those cells or rows."
+    refuse_where({msg: not np.isfinite(sums).all()})
     return sums
 
 
@@ -208,9 +207,7 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     sizes, sums = zip(*computed(by_chunks(_size_and_sum, X)), strict=True)
     n = sum(sizes)
-    if n == 0:
-        msg = "X must contain rows; got an empty Dask array: check its source."
-        raise ValueError(msg)
+    refuse_where({"X must contain rows; got an empty Dask array: check its source.": n == 0})
     origin = None if zero_mean else (reduce(np.add, sums) / n).astype(dtype)
     how: Any = {"names": names_of(frame), "X": X, "sizes": np.array(sizes, np.intp)}
     return DaskRows(n, X.shape[1], dtype, origin, **how).looked_at()
@@ -225,9 +222,8 @@ def matrix(X: Any) -> Any:
         msg = "X must be a Dask array of two dimensions, rows by features; "
         msg += f"got {type(X).__name__} with {shown}: convert or reshape it."
         raise ValueError(msg)
-    if X.dtype.kind not in "fiub":
-        msg = f"X must be a Dask array of numbers; got {X.dtype}: convert it first."
-        raise ValueError(msg)
+    msg = f"X must be a Dask array of numbers; got {X.dtype}: convert it first."
+    refuse_where({msg: X.dtype.kind not in "fiub"})
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
@@ -293,10 +289,9 @@ def lazily(model: Any, question: str, X: Any, **how: str) -> Any:
     check_is_fitted(model)
     refuse_other_names(getattr(model, "feature_names_in_", None), X, "the Dask frame")
     X, (K, D) = matrix(X), model.components_.shape
-    if X.shape[1] != D:
-        msg = f"X must have the {D} features {type(model).__name__} was fitted to; "
-        msg += f"got {X.shape[1]}: choose the same columns."
-        raise ValueError(msg)
+    msg = f"X must have the {D} features {type(model).__name__} was fitted to; "
+    msg += f"got {X.shape[1]}: choose the same columns."
+    refuse_where({msg: X.shape[1] != D})
     bound = ("callback", "random_state", "init")  # bound to this process, or large
     parameters = model.get_params(deep=False).items()
     kept = {name: value for name, value in parameters if name not in bound}

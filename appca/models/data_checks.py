@@ -98,9 +98,7 @@ def counted_rows(X: Array, sample_weight: Any) -> tuple[Array, Array | None]:
 
 def refuse_weights(sample_weight: Any, what: str) -> None:
     """Raise ValueError for weights combined with a setting that does not support them."""
-    if sample_weight is not None:
-        msg = f"sample_weight cannot be used with {what}: omit it."
-        raise ValueError(msg)
+    refuse_where({f"sample_weight cannot be used with {what}: omit it.": sample_weight is not None})
 
 
 def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:

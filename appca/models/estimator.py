@@ -302,9 +302,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         check_is_fitted(self)
         scores = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         K = len(self.components_)
-        if scores.shape[1] != K:
-            msg = f"X must have {K} columns, one per component; got {scores.shape[1]} columns."
-            raise ValueError(msg)
+        msg = f"X must have {K} columns, one per component; got {scores.shape[1]} columns."
+        data_checks.refuse_where({msg: scores.shape[1] != K})
         components, mean = self.components_, self.mean_
         if support != MAP and hasattr(self, "query_draws_"):
             components, mean = AveragedPosterior(self._posterior(), self.query_draws_).means()
@@ -364,10 +363,9 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         After sampling, log-likelihood and inclusion are averages over draws; all other results are
         for the published draw. Raises ValueError for a Dask array.
         """
-        if self._takes_gaps and data_checks.is_dask(X):
-            msg = "describe must have its rows in memory; got a Dask array: "
-            msg += "compute it first, in parts if it is large."
-            raise ValueError(msg)
+        msg = "describe must have its rows in memory; got a Dask array: "
+        msg += "compute it first, in parts if it is large."
+        data_checks.refuse_where({msg: self._takes_gaps and data_checks.is_dask(X)})
         X, posterior = self._asked(X)
         return posterior.description(X)
 
@@ -378,9 +376,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         E[y_d | observed y_n] = mu_d + w_d' E[x_n * z_n | observed y_n], over all supports.
         """
         X, posterior = self._asked(X)
-        if is_sparse(X):
-            msg = "impute fills missing entries, but a sparse X has none: pass an array."
-            raise ValueError(msg)
+        msg = "impute fills missing entries, but a sparse X has none: pass an array."
+        data_checks.refuse_where({msg: is_sparse(X)})
         return posterior.imputed(X) if isinstance(posterior, PosteriorWithGaps) else X.copy()
 
     def _of_blocks(self, question: str, blocks: Blocks) -> Iterator[Array]:
@@ -493,15 +490,13 @@ class Criteria(Queries):
         """
         check_is_fitted(self)
         K, L = len(self.components_), self.n_active_
-        if hasattr(self, "size_probabilities_"):
-            msg = "predict numbers the panels of exactly L components, but n_active is 'learned': "
-            msg += "use allocate, which returns the components themselves."
-            raise ValueError(msg)
+        msg = "predict numbers the panels of exactly L components, but n_active is 'learned': "
+        msg += "use allocate, which returns the components themselves."
+        data_checks.refuse_where({msg: hasattr(self, "size_probabilities_")})
         active = np.asarray(self.allocate(X))
-        if math.comb(K, L) > LARGEST_NUMBER:
-            msg = f"predict numbers at most 2^63 panels, but {L} of {K} components give more: "
-            msg += "use allocate, which returns the components themselves."
-            raise ValueError(msg)
+        msg = f"predict numbers at most 2^63 panels, but {L} of {K} components give more: "
+        msg += "use allocate, which returns the components themselves."
+        data_checks.refuse_where({msg: math.comb(K, L) > LARGEST_NUMBER})
         counts = np.array([[math.comb(n, k) for k in range(L + 1)] for n in range(K)], np.int64)
         left = L - np.cumsum(active, axis=1) + active  # number of members from k on
         # If a row lacks component k, all panels that contain k and its earlier members come first.

@@ -7,7 +7,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from appca.models.data_checks import checked_rows, refuse_not_finite
+from appca.models.data_checks import checked_rows, refuse_not_finite, refuse_where
 from appca.models.estimator import whole_or_not
 from appca.models.numerics import Array, inverse_or_zero
 from appca.models.rows import ShiftedSparse, is_sparse, refuse_stored, sparse_rows
@@ -66,10 +66,9 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         Raises ValueError if counts are negative or all zero, or theta or clip is not positive.
         """
         del y
-        if not (self.clip == "sqrt" or self.clip > 0) or not self.theta > 0:
-            msg = "theta and clip must be positive numbers, or clip 'sqrt'; got "
-            msg += f"theta={self.theta!r} and clip={self.clip!r}."
-            raise ValueError(msg)
+        msg = "theta and clip must be positive numbers, or clip 'sqrt'; got "
+        msg += f"theta={self.theta!r} and clip={self.clip!r}."
+        refuse_where({msg: not (self.clip == "sqrt" or self.clip > 0) or not self.theta > 0})
         X = self._checked(X, reset=True)
         totals = np.ones(X.shape[0]) @ X if is_sparse(X) else X.sum(axis=0, dtype=np.float64)
         if not totals.any():
@@ -107,10 +106,9 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         else:
             refuse_not_finite(X)
         least = X.min() if X.shape[0] else 0.0
-        if least < 0:
-            msg = "Negative values in data: X must contain counts of at least 0; got "
-            msg += f"{least:g}: pass the original counts."
-            raise ValueError(msg)
+        msg = "Negative values in data: X must contain counts of at least 0; got "
+        msg += f"{least:g}: pass the original counts."
+        refuse_where({msg: least < 0})
         return X
 
     def __sklearn_tags__(self) -> Any:

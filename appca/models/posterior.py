@@ -13,7 +13,7 @@ from numpy.random import Generator
 
 from appca.models import em, polynomials, supports
 from appca.models.conditionals import draw_categories
-from appca.models.data_checks import warn_of_rank
+from appca.models.data_checks import refuse_where, warn_of_rank
 from appca.models.em import PAPER, EMSettings, RowModel, SubspaceState, Variant
 from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array, inverse_or_zero, share_of
@@ -126,9 +126,8 @@ class PosteriorOfDraw(Posterior):
 
 def refuse_support(support: str) -> None:
     """Raise ValueError for an unknown way to treat the supports of a row."""
-    if support not in ("auto", ALL, MAP):
-        msg = f"support must be 'auto', 'all' or 'map'; got {support!r}."
-        raise ValueError(msg)
+    msg = f"support must be 'auto', 'all' or 'map'; got {support!r}."
+    refuse_where({msg: support not in ("auto", ALL, MAP)})
 
 
 @dataclass(eq=False)
