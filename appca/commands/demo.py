@@ -57,9 +57,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         msg = f"A row uses at most K components; got -K up to {options.components[-1]} and -L from "
         msg += f"{options.active[0]}, so lower -L or raise -K."
         raise parsing.UsageError(msg)
-    from appca.canvas.from_model import GivenRows
-    from appca.canvas.html import write_page
-
     dataset = load(options.data)
     before, fits = suggest(dataset).to_dict(), []
     for i, (k, active) in enumerate(sizes, start=1):
@@ -70,8 +67,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             fits.append(fit_run(dataset, config, Meter(dataset.n_rows)).fitted)
         clear()
     note = ". ".join(filter(None, (dataset.provenance.get("citation"), LICENCES.get(options.data))))
-    write_page(path, GivenRows(dataset, None), fits, {}, dataset.name, note)
-    say(f"wrote {path}, {path.stat().st_size} bytes")
+    written = writing.write_page(path, dataset, fits, note)
     if not options.no_browser:
         webbrowser.open(path.resolve().as_uri())
-    return {"rows": dataset.n_rows, "fits": [list(size) for size in sizes], "written": str(path)}
+    return {"rows": dataset.n_rows, "fits": [list(size) for size in sizes], "written": written}

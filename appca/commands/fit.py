@@ -139,7 +139,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             lambda: _arrays(dataset, config, result),
         )
     )
-    page = _write_page(options.html, dataset, result)
+    page = options.html and writing.write_page(options.html, dataset, [result.fitted])
     facts: dict[str, Any] = {
         "data": fields_of(dataset),
         "preprocessing": before.to_dict(),
@@ -163,17 +163,6 @@ def _say_outcome(result: FitResult, before: Preprocessing) -> dict[str, Any]:
     said: dict[str, Any] = {"stop_reason": info.stop_reason, "iterations": info.n_iter}
     said |= {"seconds": info.seconds, "log_likelihood_per_row": mean, "doubtful_rows": doubtful}
     return said | {"rarely_used_components": rarely_used(rows)}
-
-
-def _write_page(path: Path | None, dataset: Dataset, result: FitResult) -> str | None:
-    if path is None:
-        return None
-    from appca.canvas.from_model import GivenRows
-    from appca.canvas.html import write_page
-
-    write_page(path, GivenRows(dataset, None), [result.fitted], {}, dataset.name)
-    say(f"wrote {path}, {path.stat().st_size} bytes")
-    return str(path)
 
 
 def _say_plan(options: argparse.Namespace, dataset: Dataset, config: RunConfig) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from appca.analysis.fitted import FittedRun
 from appca.analysis.tables import csv_bytes, npz_of
 from appca.annotated_file import STORE, ending_of, with_fit
 from appca.commands import parsing
@@ -160,6 +161,15 @@ def add_page(parser: argparse.ArgumentParser, source: str) -> None:
     parser.add_argument("--out", type=Path, metavar="PAGE", help=text)
     text = "do not open the page (default: open it)"
     parser.add_argument("--no-browser", action="store_true", help=text)
+
+
+def write_page(path: Path, dataset: Dataset, fits: Sequence[FittedRun], note: str = "") -> str:
+    """Write the picture of fits as one page, print its name and return it."""
+    from appca.canvas import from_model, html
+
+    html.write_page(path, from_model.GivenRows(dataset, None), fits, {}, dataset.name, note)
+    say(f"wrote {path}, {path.stat().st_size} bytes")
+    return str(path)
 
 
 def identity(dataset: Dataset) -> dict[str, np.ndarray]:
