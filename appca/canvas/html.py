@@ -170,12 +170,10 @@ def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str 
     return html_page(JS / "page.js", title, data, note)
 
 
-def html_page(
-    entry: Path, title: str, data: Any, note: str = "", css: str = "", worker: str = ""
-) -> bytes:
+def html_page(entry: Path, title: str, data: Any, note: str = "", worker: str = "") -> bytes:
     """Return a self-contained page that runs a script on data."""
-    styles = "".join((JS / name).read_text("utf-8") for name in ("canvas.css", "bar.css"))
-    style = styles + (JS / "page.css").read_text("utf-8") + css
+    sheets = ("canvas.css", "bar.css", "page.css")
+    style = "".join((JS / name).read_text("utf-8") for name in sheets)
     inert = _json(data).replace("<", "\\u003c")  # cannot close the script element
     footer = f"<footer>{escape(note)}</footer>" if note else ""
     page = (
