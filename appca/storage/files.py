@@ -1,6 +1,5 @@
 """Atomic writes of files, JSON and NPZ with a format number, and caches."""
 
-import contextlib
 import errno
 import json
 import os
@@ -410,7 +409,7 @@ def read_cached(file: Path) -> dict[str, np.ndarray] | None:
         arrays.pop(_OF, None)
     except Exception:  # parsers raise any exception
         return None
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         os.utime(file)
     return arrays
 
@@ -426,7 +425,7 @@ def write_cached(file: Path, of: str = "", **arrays: np.ndarray) -> None:
 
 def made_of(file: Path) -> str:
     """Return the sources of a file; an empty text if there are none."""
-    with contextlib.suppress(Exception), np.load(file, allow_pickle=False) as archive:
+    with suppress(Exception), np.load(file, allow_pickle=False) as archive:
         return " ".join(str(archive[name]) for name in (_OF, "facts") if name in archive)
     return ""
 
@@ -439,7 +438,7 @@ def prune(folder: Path, pattern: str, most_bytes: int, keep: Path | None = None)
     """
     files = []
     for file in folder.glob(pattern):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             facts = file.stat()
             files.append((facts.st_mtime_ns, facts.st_size, file))
     total, gone = sum(size for _, size, _ in files), []
@@ -448,7 +447,7 @@ def prune(folder: Path, pattern: str, most_bytes: int, keep: Path | None = None)
             break
         if file == keep:
             continue
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             file.unlink()
             gone.append(file)
             total -= size
