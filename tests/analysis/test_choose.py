@@ -251,6 +251,9 @@ def test_components_that_change_with_the_rows_are_told(tmp_path):
     assert plainer(grid._replace(cosines=cosines), (4, 2))[0] == (4, 2)
     cosines[1, 1] = 0.95
     assert plainer(grid._replace(cosines=cosines), (4, 2))[0] == (3, 2)
+    strips = made_up([[1.0, 1.02], [1.1, 1.15]], (4, 8), (1, 2), without=-7.0)
+    strips = strips._replace(over_ppca=strips.over_ppca + np.array([1.0, 0.4, 0.0, 0.0]))
+    assert plainer(strips, (8, 2))[0] == (4, 2), "a scatter plot before strips that are as good"
     wide = made_up([[1.0, 2.0], [1.5, 3.0]], (4, 6), (2, 3))
     assert plainer(wide, (6, 3))[0] == (6, 3)  # no gain over PCA
     wide = wide._replace(over_ppca=wide.over_ppca + np.array([1.0, 0.4, 0.0, 0.0]))

@@ -291,6 +291,8 @@ def test_row_scales_of_which_many_are_at_their_limits_are_not_offered():
     assert share_at_limits(u, None) == share_at_limits(None, u) == 0
     fits = lines(paper=(0, 10), scale=(3.0, 12))
     assert better(fits, {"latent_variance": "shared"})[0].key == "scale"
+    slight = lines(paper=(0, 10), scale=(0.2, 12))  # clear, but of little worth
+    assert better(slight, {"latent_variance": "shared"})[0].key == PAPER
     fits["scale"] = fits["scale"]._replace(note="25% of row scales at their limits")
     assert better(fits, {"latent_variance": "shared"})[0].key == PAPER
     assert "at their limits" in ranked_models(fits)[0].flaws[0]

@@ -65,6 +65,10 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     assert of_classes.discriminated(X, codes, n) == (118 / 120, {5: 0, 99: 1})
     assert 0.3 < of_classes.discriminated(X, rng.permutation(codes), n // 2)[0] < 0.7
     assert np.isnan(of_classes.discriminated(X[:8], codes[:8], n[:8])[0]), "too few of a class"
+    planted = np.repeat([0, 1, 2, 2], 15) * 30.0  # of 15, 15 and 30 rows in class 0
+    split = of_classes.kinds(X + np.r_[planted, planted][:, None], np.repeat([0, 1], 60))
+    assert [sorted(rows)[::14] for rows in split[:1]] == [[30, 44, 58]]
+    assert [len(rows) for rows in split] == [30, 15, 15] * 2
     pairs = Dataset("pairs", X, n, {"subject": n // 2})
     assert (groups.nearest(pairs, of[1]) // 2 != n[:, None] // 2).all(), "other units"
     lone = X + [4, 0, 0, 0] * (n == 30)[:, None]  # towards no other class
