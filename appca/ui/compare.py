@@ -51,7 +51,6 @@ def _choose(shown: Shown) -> Run | None:
         with suppress(InputError):  # the disk is full
             return services.runs().save(config, fitted, origin="live")
     elif st.button(f"Fit it, {about(fits.seconds(config))}", key="compare_fit"):
-        fits.declined().discard(chosen)
         spec = {"config": config.to_dict(), "name": None}
         fits.start_job("fit", spec, fits.Watched("compare", chosen))
         st.rerun()

@@ -40,6 +40,8 @@ def start_job(
     kind: str, spec: dict[str, Any], why: Watched, *, key: str | None = None, after: float = 0.0
 ) -> str:
     """Start a job after a delay in seconds, or join a job with the same key, and wait for it."""
+    if not why.refine:  # a user asks for it, even if it was cancelled before
+        declined().discard(why.key or "")
     job = services.jobs().submit(kind, spec, key or why.key, after, asked=not why.refine)
     if job not in _watched() or _watched()[job].refine:
         _watch(job, why._replace(seen=state.config().id))

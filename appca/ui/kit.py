@@ -357,7 +357,7 @@ def shown(find: Callable[[], fits.Shown | None] = fits.shown) -> fits.Shown | No
             place.empty()
     if result is None and not follow(state.config().id):
         st.markdown(f"This has not been fitted yet. The fit takes {about(fits.seconds())}.")
-        press("Start the fit", "start_fit", _start, type="primary")
+        press("Start the fit", "start_fit", fits.start_fit, type="primary")
     return result
 
 
@@ -376,7 +376,6 @@ def follow(
 
 def begin(kind: str, key: str, spec: dict[str, Any]) -> None:
     """Start the job for `key`, even if it was cancelled before, and wait for it."""
-    fits.declined().discard(key)
     fits.start_job(kind, spec, fits.Watched(kind, key))
 
 
@@ -388,11 +387,6 @@ def job_button(
     if st.button(label, type="primary" if primary else "secondary", key=widget):
         begin(kind, key, spec)
         st.rerun()
-
-
-def _start() -> None:
-    fits.declined().discard(state.config().id)
-    fits.start_fit()
 
 
 @st.fragment(run_every=POLL_SECONDS)
@@ -448,7 +442,7 @@ def preview_note(shown: fits.Shown) -> bool:
         text = "A short fit to at most 5,000 of the rows, with all rows drawn on it. The full fit "
         mark("first look", help=f"{text}replaces it here as soon as it is done.")
         if fits.running(state.config().id) is None:
-            press(f"Fit fully ({about(fits.seconds())})", "refine", _start, type="tertiary")
+            press(f"Fit fully ({about(fits.seconds())})", "refine", fits.start_fit, type="tertiary")
     else:
         return False
     return True
