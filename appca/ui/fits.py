@@ -207,7 +207,7 @@ def shown() -> Shown | None:
             _watch(job, None)
     fit = finished()
     if fit is None and is_quick(config()) and f"{config().id} preview" not in declined():
-        fit = _preview(config(), watch=_is_wanted)
+        fit = _preview(config(), watch=state.is_ready)
     if fit is None or fit.is_preview:
         _refine()
     return fit
@@ -317,7 +317,7 @@ def _begin(wanted: RunConfig) -> None:
 
 def _fit_begun(wanted: RunConfig) -> FitResult | None:
     begun = _begun.get(wanted.id)
-    while begun is not None and _is_wanted() and not begun.done():
+    while begun is not None and state.is_ready() and not begun.done():
         wait([begun], 0.01)
     is_whole = begun is not None and _begun.pop(wanted.id, None) is begun
     return begun.result() if begun is not None and is_whole else None
@@ -328,7 +328,7 @@ def _fitted_here(wanted: RunConfig) -> FitResult | None:
         return None
     before = services.prepared(wanted.dataset, wanted.preprocessing)
     dataset = services.dataset(wanted.dataset)
-    return fit_run(dataset, wanted, callback=lambda _: _is_wanted(), preprocessing=before)
+    return fit_run(dataset, wanted, callback=lambda _: state.is_ready(), preprocessing=before)
 
 
 def while_moving(wanted: RunConfig) -> Shown | None:
@@ -356,7 +356,7 @@ def coarse() -> Shown | None:
     is_new = services.runs().get(now.id) is None and now.id not in recent()
     is_long = INSTANT_SECONDS < seconds() <= LIVE_SECONDS and on_ground(current_dataset(), now)
     is_due = is_new and is_long and is_quick(now) and last not in {None, now.id}
-    shown = _preview(now, watch=_is_wanted) if is_due else None
+    shown = _preview(now, watch=state.is_ready) if is_due else None
     if is_due and not now.is_sampled:
         _begin(now)
     return shown
@@ -424,7 +424,7 @@ def came(now: Shown) -> tuple[str, ...]:
 
 
 def _before() -> np.ndarray | None:
-    last = _screen() if KEYS.config in st.session_state else None
+    last = _screen() if state.is_ready() else None
     return None if last is None else last.directions
 
 
@@ -456,11 +456,6 @@ def _short_fit(wanted: RunConfig, watch: Callable[[], object]) -> FitResult:
         return preview(dataset, wanted, watch=watch)
     key = json.dumps([wanted.dataset, wanted.preprocessing, width(wanted)], sort_keys=True)
     return preview(dataset, wanted, ground=_ground(key, dataset, wanted, watch=watch), watch=watch)
-
-
-def _is_wanted() -> bool:
-    """Read session_state, because there Streamlit stops a script that a newer one replaces."""
-    return KEYS.config in st.session_state
 
 
 _ground = services.by_key(2)(fit.prepare)

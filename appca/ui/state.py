@@ -60,7 +60,7 @@ def current_dataset() -> Dataset:
 
 def begin() -> bool:
     """Open the data of the address, the last ones or the digits, once; return whether done."""
-    if KEYS.config in st.session_state:
+    if is_ready():
         return False
     address = dict(st.query_params)
     st.session_state[KEYS.awaited] = address.get("job")
@@ -109,7 +109,7 @@ def open_first() -> None:
 
 
 def is_ready() -> bool:
-    """Whether there is a configuration."""
+    """Whether there is a configuration; here Streamlit stops a script that a newer one replaces."""
     return KEYS.config in st.session_state
 
 
