@@ -396,14 +396,10 @@ def preview_ahead(digest: str) -> None:
 
 def _preview(now: RunConfig, watch: Callable[[], object] = bool) -> Shown | None:
     result = _short_fit(now.id, now, watch)
-    numbering = _of_preview(f"{home()} {now.id}", now, result.fitted, _before())
+    numbers, key = ComponentNumbers(home()), f"{home()} {now.id}"
+    numbering = _of_preview(key, numbers, now, result.fitted, _before())
     fitted = numbered(result.fitted, numbering)
     return _put_on_screen(Shown(now, fitted, result.info, None, numbering))
-
-
-@services.by_key(48)  # once for all windows; the fit is then matched to it
-def _of_preview(wanted: RunConfig, fitted: FittedRun, before: np.ndarray | None) -> Numbering:
-    return ComponentNumbers(home()).expected(wanted, fitted, before)
 
 
 def of_run(run: store.Run, before: np.ndarray | None = None) -> Shown:
@@ -459,6 +455,8 @@ def _short_fit(wanted: RunConfig, watch: Callable[[], object]) -> FitResult:
 
 
 _ground = services.by_key(2)(fit.prepare)
+# once for all windows; the fit is then matched to it
+_of_preview = services.by_key(48)(ComponentNumbers.expected)
 
 
 def _refine() -> None:

@@ -95,6 +95,7 @@ LEVELS: dict[Holds, tuple[kit.Level, str]] = {
     "not tested": ("unknown", "Not tested"),
 }
 SIZES = ("default", "quick", "full")
+_read = by_key(40)(StudyStore.get)
 
 
 def _newest_result(study: Study) -> Stored | None:
@@ -105,14 +106,9 @@ def _newest_result(study: Study) -> Stored | None:
 
 
 def _stored(study: Study, options: Options) -> Stored | None:
-    name, folder = study.id(options), StudyStore(home()).folder
-    file = folder / name / "config.json"
-    return _read(f"{file} {file.stat().st_mtime_ns}", name) if file.is_file() else None
-
-
-@by_key(40)
-def _read(name: str) -> Stored | None:
-    return StudyStore(home()).get(name)
+    name, store = study.id(options), StudyStore(home())
+    file = store.folder / name / "config.json"
+    return _read(f"{file} {file.stat().st_mtime_ns}", store, name) if file.is_file() else None
 
 
 def _is_of_the_paper(study: Study, options: Options) -> bool:
