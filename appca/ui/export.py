@@ -192,7 +192,7 @@ def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Mat
     names = {"all": f"All {every}", "selected": f"Selected ({mask.sum():,})"}
     about = "Projections of the selected rows only; figures and report mark them."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        some = kit.one_of("Rows", names, key="export_rows", help_text=about) == "selected"
+        some = kit.one_of("Rows", names, key="export_rows", help=about) == "selected"
         if some and not mask.any():
             st.info("Nothing is selected yet; draw a lasso in Explore.")
         colour = controls.colouring(dataset)

@@ -160,20 +160,14 @@ def tabs(names: Mapping[str, str]) -> str:
 
 
 def one_of(
-    label: str,
-    names: Mapping[V, str],
-    key: str,
-    default: V | None = None,
-    help_text: str | None = None,
-    **more: Any,
+    label: str, names: Mapping[V, str], key: str, default: V | None = None, **more: Any
 ) -> V:
     """Draw choices, value to name, as buttons; return the value of the selected button."""
     first = next(iter(names)) if default is None else default
     if st.session_state.get(key) not in names:  # Streamlit warns if a default and a state exist
         st.session_state[key] = first
-    look: Any = {"format_func": names.__getitem__, "key": key, "help": help_text} | more
-    look |= {"required": True, "persist_state": "session"}
-    chosen = st.segmented_control(label, list(names), **look)
+    look: Any = {"format_func": names.__getitem__, "required": True, "persist_state": "session"}
+    chosen = st.segmented_control(label, list(names), key=key, **look, **more)
     return first if chosen is None else chosen
 
 
@@ -362,10 +356,7 @@ def shown(find: Callable[[], fits.Shown | None] = fits.shown) -> fits.Shown | No
 
 
 def follow(
-    key: str,
-    cancel: str = "job_cancel",
-    caption: str = "",
-    arrived: Callable[[], None] | None = None,
+    key: str, cancel: str = "job_cancel", caption: str = "", arrived: Callable[[], object] = bool
 ) -> bool:
     """Draw the running job for `key`, with partial results by `arrived`; False if there is none."""
     job = fits.running(key)
@@ -390,7 +381,7 @@ def job_button(
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _follow(job_id: str, cancel: str, caption: str, arrived: Callable[[], None] | None) -> None:
+def _follow(job_id: str, cancel: str, caption: str, arrived: Callable[[], object]) -> None:
     job = services.jobs().status(job_id)
     if job is None or job.state in ENDED:
         st.rerun()
@@ -403,8 +394,7 @@ def _follow(job_id: str, cancel: str, caption: str, arrived: Callable[[], None] 
             press("Stop here and keep", "fit_keep", services.jobs().keep, job.id, **look)
         if caption:
             st.caption(caption)
-    if arrived is not None:
-        arrived()
+    arrived()
     if job.curve:
         curve = np.array(job.curve, dtype=float)
         n_rows = services.dataset(state.config().dataset).n_rows
