@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Annotated, Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 import numpy as np
 import streamlit as st
@@ -36,6 +35,7 @@ from appca.runs.home import home, secret
 from appca.runs.run import RunConfig
 from appca.storage.schema import FromOne, fitted
 from appca.ui import STATIC, fits, services, state, streamlit_internals
+from appca.ui.addresses import place
 from appca.ui.services import by_key, kept
 from appca.ui.state import guarded
 
@@ -192,11 +192,11 @@ class Delivery:
         """Return the session of a request; None unless it is open on this server."""
         headers = request.headers
         host, origin = headers.get("host", ""), headers.get("origin")
-        hosts = LOOPBACK.union(self._hosts())
-        if "*" not in hosts and _hostname(host) not in hosts:
+        hosts, ours = LOOPBACK.union(self._hosts()), place(f"http://{host}")
+        if "*" not in hosts and (ours is None or ours[1].rstrip(".") not in hosts):
             return None
-        ours = (None, f"http://{host}".lower(), f"https://{host}".lower())
-        if (origin and origin.lower()) not in ours:
+        origins = (None, f"http://{host}".lower(), f"https://{host}".lower())
+        if (origin and origin.lower()) not in origins:
             return None
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return None
@@ -204,17 +204,6 @@ class Delivery:
         session = key.rpartition(".")[0]
         signed = secrets.compare_digest(key.encode(), self.key_of(session).encode())
         return session if signed and self.is_alive(session) else None
-
-
-def _hostname(host: str) -> str | None:
-    """Return the host name of a Host header, without port; None if it is invalid."""
-    try:
-        parts = urlsplit(f"//{host}")
-        _ = parts.port  # raises for an invalid port
-    except ValueError:
-        return None
-    plain = parts.netloc == host and "@" not in host and not (parts.path or parts.query)
-    return parts.hostname.rstrip(".") if plain and parts.hostname else None
 
 
 def _refusal(status: int) -> Response:

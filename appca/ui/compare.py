@@ -131,8 +131,7 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
         with st.popover("Why?"):
             st.markdown(WHY)
         with st.expander("All methods and measures", icon=":material/table:"):
-            look: choose.Look = {"hide_index": True, "width": "stretch", "column_config": looks(k)}
-            st.dataframe(table_of(lines), **look)
+            st.dataframe(table_of(lines), hide_index=True, column_config=looks(k))
     else:
         text = "Compare neighbours, errors and likelihood with PCA, UMAP and other methods."
         kit.answer("How many near rows stay near?", text)

@@ -220,10 +220,8 @@ def regions(dataset: Dataset, sets: Sets) -> dict[str, np.ndarray]:
 def _rows_of_fit(dataset: Dataset, shown: Shown, rows: np.ndarray) -> tuple[Any, np.ndarray]:
     """Return an object with a fitted estimator's interface, and some of its rows (n, D')."""
     fitted = shown.fitted
-    described = SimpleNamespace(scores=fitted.scores[rows])
-    model = SimpleNamespace(
-        components_=fitted.components, mean_=fitted.mean, describe=lambda _X: described
-    )
+    model = SimpleNamespace(components_=fitted.components, mean_=fitted.mean)
+    model.describe = lambda _X: SimpleNamespace(scores=fitted.scores[rows])
     return model, fitted.preprocessing.transform(dataset.with_gaps(rows))
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,13 +97,9 @@ def colouring(dataset: Dataset) -> str:
     named = {key: name for key, name, _ in offers(dataset)}
     now, box = chosen(dataset, named), f"colours-{dataset.digest[:8]}"
     st.session_state[box] = now if now in named else next(iter(named))
-
-    @guarded
-    def take() -> None:
-        colour_by(dataset, st.session_state[box])
-
     about = " ".join(f"{capital(key)}: {groups.COLOURS[key].about}" for key in groups.MEASURES)
-    look: Any = {"on_change": take, "help": about, "width": 200}
+    look: Any = {"on_change": state.pass_value, "args": [box, partial(colour_by, dataset)]}
+    look |= {"help": about, "width": 200}
     picked: str = st.selectbox("Colour by", named, format_func=named.__getitem__, key=box, **look)
     return picked
 

@@ -79,10 +79,8 @@ def _table(shown: Shown) -> None:
     n_chains, burn_in, n_draws, thin = _schedule(shown)
     note = "These quantities do not depend on the order, names or signs of components."
     if n_draws < diagnostics.INDEPENDENT_DRAWS and any(d.raftery_lewis for d in diagnoses):
-        note += (
-            " The last three columns are unreliable: they need chains of "
-            f"{diagnostics.INDEPENDENT_DRAWS:,} draws, and these have {n_draws:,}."
-        )
+        note += " The last three columns are unreliable: they need chains of "
+        note += f"{diagnostics.INDEPENDENT_DRAWS:,} draws, and these have {n_draws:,}."
     if diagnoses:
         st.caption(note)
         columns = {
@@ -183,7 +181,7 @@ ANSWERS = {
 }
 
 
-def _of_kinds(dataset: Dataset, shown: Shown) -> list[Check]:
+def _of_rows(dataset: Dataset, shown: Shown) -> list[Check]:
     now, fitted, (plain, scaled) = shown.config, shown.fitted, recovered(shown.config)
     checks = diagnostics.of_scales(fitted)
     if scaled < plain and fitted.row_scales is not None:  # the steadier of two fits is advised
@@ -193,7 +191,9 @@ def _of_kinds(dataset: Dataset, shown: Shown) -> list[Check]:
         why = "A scale per row describes held-out rows clearly better: use row scales."
         checks.append(Check("doubtful", "Rows differ in scale", why))
     of = partial(diagnostics.of_classes, fitted, kit.every(dataset))
-    return checks + kept(f"classes-{shown.key}-{[*dataset.labels]}", of)
+    checks += kept(f"classes-{shown.key}-{[*dataset.labels]}", of)
+    repeated, few = len(dataset.repeated_rows), dataset.has_few_values
+    return checks + diagnostics.of_rows(fitted, repeated, dataset.sparse_rows.mean(), few)
 
 
 def _halves(dataset: Dataset, shown: Shown) -> tuple[Stability | None, bool]:
@@ -206,11 +206,6 @@ def _halves(dataset: Dataset, shown: Shown) -> tuple[Stability | None, bool]:
     return outcome._replace(cosines=outcome.cosines[:, order]), True
 
 
-def _of_rows(dataset: Dataset, fitted: FittedRun) -> list[Check]:
-    repeated, few = len(dataset.repeated_rows), dataset.has_few_values
-    return diagnostics.of_rows(fitted, repeated, dataset.sparse_rows.mean(), few)
-
-
 def in_short(dataset: Dataset, shown: Shown) -> str:
     """Summarize the stored checks of a fit in a few words; without checks, how it ended."""
     fitted = shown.fitted
@@ -218,8 +213,7 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
     if fitted.posterior or kit.still_improves(shown) or is_odd:
         return kit.ending(shown)
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
-    every = [*used, *diagnostics.of_halves(*_halves(dataset, shown))]
-    every += [*_of_kinds(dataset, shown), *_of_rows(dataset, fitted)]
+    every = [*used, *diagnostics.of_halves(*_halves(dataset, shown)), *_of_rows(dataset, shown)]
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
     return {"good": "Fits well", "unknown": kit.ending(shown)}.get(level, said)
@@ -247,8 +241,7 @@ def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Che
     else:
         why = "This check does not support the model: compare the fit with another start."
         checks.append(Check("doubtful", "Not checked on halves", why))
-    checks += _of_kinds(dataset, shown)
-    checks += _of_rows(dataset, fitted)
+    checks += _of_rows(dataset, shown)
     return diagnostics.worst(checks), checks
 
 

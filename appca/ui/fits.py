@@ -36,13 +36,12 @@ class Watched(NamedTuple):
     seen: str | None = None  # id of the configuration at the time of the request
 
 
-def start_job(
-    kind: str, spec: dict[str, Any], why: Watched, *, key: str | None = None, after: float = 0.0
-) -> str:
-    """Start a job after a delay in seconds, or join a job with the same key, and wait for it."""
+def start_job(kind: str, spec: dict[str, Any], why: Watched, key: str | None = None) -> str:
+    """Start a job, or join a job with the same key, and wait for it; automatic ones pause first."""
+    pause = PAUSE_SECONDS + PAUSE_A_ROW * current_dataset().n_rows if why.refine else 0.0
     if not why.refine:  # a user asks for it, even if it was cancelled before
         declined().discard(why.key or "")
-    job = services.jobs().submit(kind, spec, key or why.key, after, asked=not why.refine)
+    job = services.jobs().submit(kind, spec, key or why.key, pause, asked=not why.refine)
     if job not in _watched() or _watched()[job].refine:
         _watch(job, why._replace(seen=state.config().id))
     return job
@@ -253,9 +252,8 @@ def seconds(wanted: RunConfig | None = None) -> float:
 def start_fit(*, refine: bool = False) -> str:
     """Fit the configuration in the background; `refine` marks an automatic start."""
     now = config()
-    pause = PAUSE_SECONDS + PAUSE_A_ROW * services.dataset(now.dataset).n_rows if refine else 0.0
     spec = {"config": now.to_dict(), "name": None, "origin": "live" if refine else "fit"}
-    return start_job("fit", spec, Watched("fit", now.id, refine=refine), after=pause)
+    return start_job("fit", spec, Watched("fit", now.id, refine=refine))
 
 
 def check_ahead(kind: str, key: str, spec: dict[str, Any]) -> None:
@@ -263,8 +261,7 @@ def check_ahead(kind: str, key: str, spec: dict[str, Any]) -> None:
     if running(key) is None:
         if services.jobs().active():
             return
-        pause = PAUSE_SECONDS + PAUSE_A_ROW * current_dataset().n_rows
-        start_job(kind, spec | {"key": key}, Watched(kind, key, refine=True), after=pause)
+        start_job(kind, spec | {"key": key}, Watched(kind, key, refine=True))
     _draw_after(key)
 
 

@@ -149,12 +149,9 @@ def tabs(names: Mapping[str, str]) -> str:
     now = next(tab for tab in wanted if tab is not None and tab in names)
     if wanted[1] != now:
         st.session_state[key] = now
-
-    @guarded
-    def turned() -> None:
-        st.query_params["tab"] = st.session_state[key]
-
-    one_of("Part of this page", names, key, label_visibility="collapsed", on_change=turned)
+    look: Any = {"label_visibility": "collapsed", "on_change": state.pass_value}
+    look["args"] = [key, lambda tab: st.query_params.update(tab=tab)]
+    one_of("Part of this page", names, key, **look)
     st.session_state[KEYS.tab] = now
     return now
 

@@ -76,8 +76,7 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
         return None
     parts = [counted(match.dataset.n_rows, "new row")]
     if match.by_name:
-        order = ", in another order" if match.reordered else ""
-        parts.append(f"columns matched by name{order}")
+        parts.append("columns matched by name" + ", in another order" * match.reordered)
     else:
         parts.append(f"{counted(match.dataset.n_features, 'feature')} in the order of the file")
     if match.ignored:
@@ -152,9 +151,9 @@ def _draw_new_rows(
     selected = np.zeros(both.dataset.n_rows, dtype=bool)
     selected[both.n_old :] = np.isin(drawn, memory.get(seen.key, []))
     scene = canvas.PageScene(_scene(key, both, codes), f"new {key}")
-    look: Any = {"height": HEIGHT, "options": {"scrolls": True}}
-    look |= {"selected": selected, "on_select": take}
-    canvas.draw(both.dataset, scene, scene.meta["first"], COLOURING, key="canvas-new", **look)
+    look: Any = {"height": HEIGHT, "options": {"scrolls": True}, "selected": selected}
+    first = scene.meta["first"]
+    canvas.draw(both.dataset, scene, first, COLOURING, key="canvas-new", on_select=take, **look)
     text, n_new = "Grey: the data", seen.dataset.n_rows
     if both.n_old < dataset.n_rows:
         text += f", {both.n_old:,} of {dataset.n_rows:,} rows drawn at random"

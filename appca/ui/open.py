@@ -29,7 +29,7 @@ from appca.storage.identity import digest_of
 from appca.ui import STATIC, arrivals, fits, kit, services, state
 from appca.ui.kit import apart, first_of_page, markdown, nats_per_row, one_of, press, tag, words
 from appca.ui.rows import is_dark
-from appca.ui.state import KEYS, guarded
+from appca.ui.state import KEYS
 from appca.words import InputError, counted, refusing
 
 PICTURES = STATIC / "pictures"  # pictures of the built-in data sets
@@ -222,23 +222,19 @@ def _work_card(run: Run) -> None:
             st.switch_page(arrivals.EXPLORE)
     if run.is_shared:
         return
-
-    @guarded
-    def rename() -> None:
-        services.runs().rename(run.id, st.session_state[f"name-{run.id}"])
-
+    key = f"name-{run.id}"
+    rename = partial(services.runs().rename, run.id)
     with st.popover(apart("More", f"of {name}"), type="tertiary", key=f"rename-{run.id}"):
-        look: Any = {"max_chars": 120, "placeholder": name, "on_change": rename}
-        st.text_input("Name", run.custom_name or "", key=f"name-{run.id}", **look)
+        look: Any = {"max_chars": 120, "placeholder": name, "on_change": state.pass_value}
+        st.text_input("Name", run.custom_name or "", key=key, args=[key, rename], **look)
         label = "Delete for good, with data, maps and selections"
         press(label, f"delete-{run.id}", _delete, [run.id])
 
 
 def _dataset(run: Run) -> Dataset | None:
-    try:
+    with suppress(InputError):
         return services.dataset(run.config.dataset)
-    except InputError:
-        return None
+    return None
 
 
 @services.by_key(64)

@@ -21,7 +21,7 @@ from appca.plots.style import class_colour
 from appca.ui import controls, fits, state
 from appca.ui.kit import apart, every, markdown, press, table, tag, words
 from appca.ui.services import by_key, kept, kept_of_row
-from appca.ui.state import KEYS, guarded
+from appca.ui.state import KEYS
 from appca.words import counted, fixed, minus, number, percent, shortened
 
 if TYPE_CHECKING:
@@ -109,17 +109,16 @@ def _choose(dataset: Dataset) -> int:
     row, through = chosen(dataset), np.flatnonzero(state.get(dataset))
     word = "selected row" if len(through) else "row"
 
-    @guarded
-    def search() -> None:
-        match = find(dataset, st.session_state[WANTED])
+    def search(text: str) -> None:
+        match = find(dataset, text)
         if match is not None:
             _show(dataset, match)
             st.session_state[WANTED] = ""
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         look: Any = {"placeholder": "Row id or number", "max_chars": LONGEST, "width": 160}
-        look |= {"key": WANTED, "label_visibility": "collapsed", "on_change": search}
-        st.text_input("Find a row", **look)
+        look |= {"label_visibility": "collapsed", "on_change": state.pass_value}
+        st.text_input("Find a row", key=WANTED, args=[WANTED, search], **look)
         for name, side, by in (("previous", "left", -1), ("next", "right", 1)):
             target = neighbour(row, through, dataset.n_rows, by)
             look = {"icon": f":material/chevron_{side}:", "disabled": target is None}

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Container, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
@@ -26,6 +26,7 @@ from starlette.websockets import WebSocketClose
 from appca.runs.home import home, is_served
 from appca.storage import access_control, files
 from appca.ui import warm_up
+from appca.ui.addresses import Place, place
 from appca.ui.streamlit_internals import base
 
 HEALTH = "/healthz"
@@ -73,8 +74,6 @@ HEADER = "x-appca-token"
 ORIGINS, FRAMES = "APPCA_ORIGINS", "APPCA_FRAME_ANCESTORS"
 OPEN = ("/_stcore/health", HEALTH)
 DAYS = 30
-Place: TypeAlias = tuple[str, str, int]
-_PORTS = {"http": 80, "https": 443}
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _REFUSAL = "This address needs a token: open the whole link that `appca` printed, with ?token= at "
 _REFUSAL += "its end.\n"
@@ -97,17 +96,6 @@ def middleware() -> list[Middleware]:
     frames = access_control.listed(os.environ.get(FRAMES, ""))
     token = os.environ.get(access_control.TOKEN, "")
     return [Middleware(Guard, token=token, origins=origins, frames=frames)]
-
-
-def place(origin: str) -> Place | None:
-    """Return scheme, host and port of a web origin."""
-    try:
-        parts = urlsplit(origin.lower())
-        port = parts.port or _PORTS[parts.scheme]
-    except (ValueError, KeyError):
-        return None
-    plain = origin.lower() == f"{parts.scheme}://{parts.netloc}" and "@" not in parts.netloc
-    return (parts.scheme, parts.hostname, port) if plain and parts.hostname else None
 
 
 class Guard:

@@ -275,7 +275,6 @@ PRIORS = {name for name in FIELDS if name.endswith(("_shape", "_scale", "_rate")
 
 def of_model(dataset: Dataset, place: st.delta_generator.DeltaGenerator) -> None:
     """Fill the popover of the model's settings."""
-    now = state.config()
     with place:
         _model_settings()
         with st.expander("Before the fit"):
@@ -286,7 +285,7 @@ def of_model(dataset: Dataset, place: st.delta_generator.DeltaGenerator) -> None
                 st.html(kit.fact_list(kit.fit_facts(dataset, run)))
         cost = f"A fit with these settings takes {about(seconds())}."
         if dataset.missing is not None:
-            fate = "fills them" if now.fits_around_gaps else "needs complete rows"
+            fate = "fills them" if state.config().fits_around_gaps else "needs complete rows"
             cost += f" {counted(dataset.n_missing, 'missing cell')}: the model {fate}."
         st.caption(cost)
         kit.onward("check/advanced", "Which model suits these data?", ":material/fact_check:")
@@ -295,13 +294,9 @@ def of_model(dataset: Dataset, place: st.delta_generator.DeltaGenerator) -> None
 def _model_settings() -> None:
     now, key = state.config(), "set-model"
     model, st.session_state[key] = MODELS[now.model], now.model
-
-    @guarded
-    def set_model() -> None:
-        state.set_model(st.session_state[key])
-
     titles = {name: model.title for name, model in MODELS.items()}
-    st.selectbox("Model", titles, format_func=titles.__getitem__, key=key, on_change=set_model)
+    look: Any = {"on_change": state.pass_value, "args": [key, state.set_model]}
+    st.selectbox("Model", titles, format_func=titles.__getitem__, key=key, **look)
     st.caption(model.about)
     has_l = "n_active" in model.choices
     names = [name for name in FIELDS if name in now.parameters and (name != "n_active" or has_l)]

@@ -96,11 +96,10 @@ def _resolve(address: dict[str, str]) -> bool:
 
 def open_first() -> None:
     """Show the digits or, if they cannot be stored, the newest data set."""
-    here = services.datasets()
     try:
         digest = services.put_again(load(FIRST_DATA))
     except InputError as error:
-        stored = here.list()
+        stored = services.datasets().list()
         if not stored:
             raise
         notify("error", str(error))
@@ -201,8 +200,7 @@ def write_address(**more: str | None) -> None:
     wanted |= {"job": st.session_state.get(KEYS.awaited)} | more
     there = {key: value for key, value in wanted.items() if value is not None}
     for key in set(wanted) - set(there):
-        if key in st.query_params:
-            del st.query_params[key]
+        st.query_params.pop(key, None)
     if any(st.query_params.get(key) != value for key, value in there.items()):
         st.query_params.update(there)
 
@@ -336,6 +334,12 @@ def guarded(act: Callable[_Given, object]) -> Callable[_Given, None]:
                 notify("error", sentence(error))
 
     return guard
+
+
+@guarded
+def pass_value(key: str, act: Callable[[Any], object]) -> None:
+    """Call `act` with the new value of a widget."""
+    act(st.session_state[key])
 
 
 def wait() -> None:
@@ -474,7 +478,6 @@ def _kept() -> _History:
     return history
 
 
-@guarded
 def rename(run: Run | None, component: int, name: str) -> None:
     """Name a component, counted from 0; an empty text removes its name."""
     if run is not None:
@@ -484,7 +487,6 @@ def rename(run: Run | None, component: int, name: str) -> None:
         note(*(partial(numbers.rename, run, component, text) for text in (old, name)))
 
 
-@guarded
 def flip(run: Run | None, component: int) -> None:
     """Flip the sign of a component, counted from 0, and of its scores."""
     if run is not None:

@@ -25,7 +25,6 @@ from appca.ui import arrivals, fits, kit, services, settings, state
 from appca.ui.arrivals import AUTO, DOUBTS, HEAD_ROWS, HEADER_LINES, Opened, Reading
 from appca.ui.kit import Act, acting, button, choice, markdown, press, tag, words
 from appca.ui.rows import on_page, sheet_of
-from appca.ui.state import guarded
 from appca.words import about, capital, counted, listed, minus, shortened
 
 BARS, PARTS = 12, 24
@@ -318,13 +317,13 @@ def _shapes(opened: Opened, reading: Reading) -> None:
         for side, place in enumerate(st.columns(2)):
             label, key = ("Height", "Width")[side], f"side_{side}-{opened.key}"
             st.session_state[key] = base[side] or None
-            typed = partial(_typed, key, side, base, data.n_features, use)
-            look: Any = {"key": key, "placeholder": "no", "on_change": guarded(typed)}
-            place.number_input(label, 1, MOST_SIDE, None, **look)
+            typed = partial(_typed, side, base, data.n_features, use)
+            look: Any = {"placeholder": "no", "on_change": state.pass_value, "args": [key, typed]}
+            place.number_input(label, 1, MOST_SIDE, None, key=key, **look)
 
 
-def _typed(key: str, side: int, base: PixelShape, n_values: int, use: Use) -> None:
-    pixels, channels = st.session_state[key], base.channels
+def _typed(side: int, base: PixelShape, n_values: int, use: Use, pixels: int | None) -> None:
+    channels = base.channels
     if not pixels:
         return
     other, rest = divmod(n_values, pixels * channels)
@@ -467,14 +466,11 @@ def _overview(dataset: Dataset) -> None:
     st.html(kit.fact_list(dataset.facts | lines | ({"To check": odd} if odd else {})))
     if dataset.image_shape is None and not dataset.is_recording and dataset.n_features >= 4:
         key = f"ordered-{dataset.digest[:12]}"
-
-        @guarded
-        def change() -> None:
-            services.note(dataset.digest, ordered=bool(st.session_state[key]))
-
         st.session_state[key] = dataset.is_ordered
         label = "Features are in order, such as times or wavelengths"
-        st.toggle(label, key=key, on_change=change, help="Components and rows become lines.")
+        look: Any = {"on_change": state.pass_value, "help": "Components and rows become lines."}
+        look["args"] = [key, lambda on: services.note(dataset.digest, ordered=on)]
+        st.toggle(label, key=key, **look)
     _pictures(dataset)
 
 
