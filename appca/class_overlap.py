@@ -1,6 +1,6 @@
 """How far classes of rows lie apart: by their nearest rows, by features, by discriminants."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -9,7 +9,8 @@ from appca.words import percent
 NEAREST, TYPICAL = 10, 7  # nearest rows; those of a usual row's class in classes that stand apart
 MOST_SHOWN, NAMED = 10, 3  # features; pairs of classes
 MOST_VALUES, MOST_PRODUCTS = 1 << 24, 1e10  # numbers to rank; to multiply in covariances
-KINDS, LEAST, STARTS = 3, 5, 2  # kinds of a class; fewest rows of one on average; starts
+KINDS, LEAST, STARTS, SCORES = 3, 5, 10, 4  # kinds of a class; fewest rows of one; of k-means
+SLIGHT, REPEATS = 0.1, 3  # share of a feature's deviation in classes; cross-validations
 SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
 
 
@@ -20,9 +21,11 @@ def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 
 def most_near(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Return the class (N,) of most of the nearest rows of each row; of equal ones, its own."""
-    counts = 2 * votes(codes, near)
-    counts[np.arange(len(near)), codes] += codes >= 0
+    """Return the commonest class (N,) of nearest rows; of equal ones its own, or the nearer."""
+    counts, rows = votes(codes, near).astype(float), np.arange(len(near))
+    counts[rows, codes] += 0.5 * (codes >= 0)
+    for rank, of in enumerate(codes[near].T):
+        counts[rows, of] -= 1e-3 * rank * (of >= 0)
     return np.asarray(counts.argmax(axis=1))
 
 
@@ -73,13 +76,15 @@ def separating(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> list[s
     return [f"{names[j]} {of[j]:.2f}" for j in np.argsort(-of)[:MOST_SHOWN]]
 
 
-def clustered(points: np.ndarray, n: int, seed: int = 0) -> list[tuple[np.ndarray, float]]:
+def clustered(
+    points: np.ndarray, n: int, seed: int = 0, starts: int = 2
+) -> list[tuple[np.ndarray, float]]:
     """Return the members of clusters by k-means, nearest to the centre first; mean squares."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, user_api="openmp"):  # otherwise, the order of sums would vary
-        labels, clusters = KMeans(n, n_init=STARTS, random_state=seed).fit(points).labels_, []
+        labels, clusters = KMeans(n, n_init=starts, random_state=seed).fit(points).labels_, []
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         away = points[members] - points[members].mean(axis=0)  # the centres of k-means are inexact
@@ -88,14 +93,37 @@ def clustered(points: np.ndarray, n: int, seed: int = 0) -> list[tuple[np.ndarra
     return clusters
 
 
-def kinds(Y: np.ndarray, codes: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of clusters in each class, largest first, from the centre outwards."""
+def kinds(
+    Y: np.ndarray, codes: np.ndarray, types: Callable[[np.ndarray], np.ndarray] | None = None
+) -> list[np.ndarray]:
+    """Return the rows of clusters in each class, largest first, from the centre outwards.
+
+    With `types` of points (n, K), clusters are the types of principal scores.
+    """
     split = list[np.ndarray]()
     for code in range(codes.max() + 1):
         rows = np.flatnonzero(codes == code)
-        if n := min(KINDS, len(rows) // LEAST):
-            split += sorted((rows[of] for of, _ in clustered(Y[rows], n)), key=len, reverse=True)
+        n = min(KINDS, len(rows) // LEAST)
+        parts = [part for part, _ in clustered(Y[rows], n, starts=STARTS)] if n else []
+        if types is not None and n:
+            left, sizes, _ = np.linalg.svd(Y[rows] - Y[rows].mean(axis=0), full_matrices=False)
+            of = types((left * sizes)[:, : max(1, min(SCORES, len(rows) // FOLDS, len(sizes)))])
+            parts = [np.flatnonzero(of == kind) for kind in range(of.max() + 1)]
+        split += sorted((rows[part] for part in parts), key=len, reverse=True)
     return split
+
+
+def unlike_class(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the feature (N,) in which each row of X (N, D) is most unlike its class, or -1."""
+    worst, spread = np.full(len(X), -1), X.std(axis=0)
+    for code in range(codes.max() + 1 if X.size <= MOST_VALUES else 0):
+        rows = np.flatnonzero(codes == code)
+        away = np.abs(X[rows] - np.median(X[rows], axis=0))
+        usual = X[rows].std(axis=0) + SLIGHT * spread
+        worst[rows] = np.divide(away, usual, out=np.zeros_like(away), where=usual > 0).argmax(
+            axis=1
+        )
+    return worst
 
 
 def discriminated(
@@ -117,8 +145,10 @@ def discriminated(
     alone = len(np.unique(units[rows])) == len(rows)
     kind, groups = (StratifiedKFold, None) if alone else (StratifiedGroupKFold, units[rows])
     model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    how = {"cv": kind(FOLDS, shuffle=True, random_state=0), "method": "predict_proba"}
-    P = cross_val_predict(model, Y[rows], codes[rows], groups=groups, **how)
+    P = np.zeros((len(rows), len(classes)))
+    for seed in range(REPEATS):
+        how = {"cv": kind(FOLDS, shuffle=True, random_state=seed), "method": "predict_proba"}
+        P += cross_val_predict(model, Y[rows], codes[rows], groups=groups, **how) / REPEATS
     told, sure = classes[P.argmax(axis=1)], P.max(axis=1)
     wrong = np.flatnonzero((told != codes[rows]) & (sure >= SURE))
     wrong = wrong[np.argsort(-sure[wrong], kind="stable")]

@@ -253,7 +253,8 @@ def proposed(dataset: Any) -> tuple[str, str]:
         return ("snv", reason) if share > HALF else ("", "")
     zero = float((X == 0).mean())
     is_counted = is_whole and least >= 0 and zero > LEAST_ZERO and bool((np.rint(X) == X).all())
-    if is_counted and X.shape[1] >= LEAST_COUNTED and X.max() >= 10 * np.median(X[X > 0]):
+    is_counted &= X.shape[1] >= LEAST_COUNTED
+    if is_counted and (X.max(axis=0) >= 10 * np.median(X[X > 0])).sum() > 1:
         kind, is_text = "Whole numbers with a long tail", zero > MOSTLY_ZERO and _are_words(names)
         reason = f"{kind}, {percent(zero)} of them zero{', in columns named by words' * is_text}."
         return "tfidf" if is_text else "counts", reason

@@ -46,8 +46,8 @@ def types_of(dataset: Any, fitted: Any, compare: Callable[..., Any]) -> RowTypes
     return _TYPES[fitted]
 
 
-def grouped(P: np.ndarray) -> np.ndarray:
-    """Return the types (N,) of points P (N, K) by the best mixture of up to `MOST` Gaussians.
+def grouped(P: np.ndarray, most: int = MOST) -> np.ndarray:
+    """Return the types (N,) of points P (N, K) by the best mixture of up to `most` Gaussians.
 
     Best is the integrated completed likelihood (Biernacki, Celeux and Govaert, 2000): BIC with the
     entropy of the types, so that parts of one skewed cloud are seldom types.
@@ -64,7 +64,7 @@ def grouped(P: np.ndarray) -> np.ndarray:
     # With several threads, the order of sums and so the last bits would vary.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of repeated points, or of 100 iterations
-        for k, kind in product(range(1, min(MOST, len(P) // FEWEST) + 1), ("full", "diag")):
+        for k, kind in product(range(1, min(most, len(P) // FEWEST) + 1), ("full", "diag")):
             mixture = GaussianMixture(k, covariance_type=kind, **look).fit(some)
             unsure = entr(mixture.predict_proba(some)).sum()
             mixtures.append((mixture.bic(some) + 2 * unsure, len(mixtures), mixture))

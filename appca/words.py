@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
-from math import isfinite
+from math import ceil, inf, isfinite, log10
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,13 @@ def number(value: float, digits: int = 3) -> str:
     """Format a number: "0.123", "11,280"; whole ones below 10,000, such as years, as "1977"."""
     form = ".0f" if abs(value) < 1e4 else ",.0f"
     return minus(f"{value:{form if 1000 <= abs(value) < 1e7 else f'.{digits}g'}}")
+
+
+def apart(a: float, b: float) -> tuple[str, str]:
+    """Format two numbers with three digits, or as many as show two digits of their difference."""
+    size, gap = max(abs(a), abs(b)), abs(a - b)
+    digits = ceil(log10(size / gap)) + 2 if 0 < gap < size < inf else 3
+    return number(a, min(max(3, digits), 6)), number(b, min(max(3, digits), 6))
 
 
 def signed(value: float) -> str:

@@ -307,7 +307,7 @@ def of_rows(fitted: FittedRun, repeated: int, few: float = 0.0, usual: bool = Fa
     clear = Check("good", f"{percent(1 - doubtful)} of rows over half certain", why)
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: do not count rows per panel."
-        clear = Check("doubtful", f"{percent(doubtful)} of rows doubtful", why)
+        clear = Check("doubtful", f"{percent(doubtful)} of rows between panels", why)
     why = f"Rows like an earlier one in features and labels: {repeated:,}."
     checks = [clear] * (fitted.active.shape[1] > 2 and not fitted.active.all())  # of two, one is
     if few > MOST_SPARSE:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import compress, islice
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from appca.analysis.permutation import corrected
 from appca.class_overlap import NEAREST
 from appca.data.dataset import MISSING, Dataset, categories
 from appca.frames import column_of as column_of_table
-from appca.words import number, of_column, percent, refuse_if, shortened
+from appca.words import apart, of_column, percent, refuse_if, shortened
 
 MOST_FEATURES, MOST_RANKED = 1000, 5_000  # in a list; rows whose neighbours in panels are ranked
 OF_CLASSES = {"is": "is one of", "is not": "is none of"}
@@ -194,6 +195,26 @@ def apart_in_class(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> di
     return {row: ratio for ratio, row in sorted(far, reverse=True)}
 
 
+Kind = tuple[np.ndarray, list["GroupDifference"]]  # rows, and features that differ in the class
+
+
+def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> list[Kind]:
+    """Return the clusters of each class; of tables types, if two features differ from the rest."""
+    is_drawn = dataset.image_shape is not None or dataset.is_ordered
+    types = None if is_drawn else partial(row_types.grouped, most=class_overlap.KINDS)
+    split = class_overlap.kinds(prepared(dataset, fitted), codes, types)
+    told, vague = list[Kind](), set[int]()
+    for rows in split:
+        sides = np.where(codes == codes[rows[0]], 0, -1) + np.isin(np.arange(len(codes)), rows)
+        is_part = not is_drawn and bool((sides == 0).any())
+        every = compare(dataset, fitted, sides).strongest() if is_part else []
+        told.append((rows, [d for d in every if d.kind == "feature"]))
+        vague |= {codes[rows[0]]} if len(told[-1][1]) < 2 and not is_drawn else set()
+    told = [kind for kind in told if codes[kind[0][0]] not in vague]
+    told += [(np.flatnonzero(codes == code), []) for code in vague]
+    return sorted(told, key=lambda kind: int(codes[kind[0][0]]))
+
+
 def nearly_equal(dataset: Dataset, fitted: FittedRun, near: np.ndarray) -> dict[int, int]:
     """Map images or curves far nearer to another one than is usual to it, nearest first."""
     if not len(near) or (dataset.image_shape is None and not dataset.is_ordered):
@@ -228,17 +249,15 @@ def classes_apart(
     said = class_overlap.sentence(table, label, names)
     share, told = np.nan, dict[int, int]()
     if label != dataset.related:
-        of = prepared(dataset, fitted), codes, dataset.units
-        share, told = class_overlap.discriminated(*of)
+        share, told = class_overlap.discriminated(prepared(dataset, fitted), codes, dataset.units)
     if np.isfinite(share):
         said += f". Linear discriminants, cross-validated, tell {percent(share)}"
     others = f" of another {dataset.related}" * bool(dataset.related)
-    about = f"Rows of each {label} by that of most of their {NEAREST} nearest rows{others}; "
-    about += "of equal ones, their own."
+    about = f"Rows of each {label} by the commonest of their {NEAREST} nearest rows{others}; of "
+    about += "equally common ones their own, or else the nearer."
     if dataset.image_shape is None:
         best = class_overlap.separating(dataset.X, dataset.column_names, codes)
-        ranked = f" Share of the variance of ranks between {label}s: {', '.join(best)}."
-        about += ranked * bool(best)
+        about += f" Share of ranks' variance between classes: {', '.join(best)}." * bool(best)
     return ClassesApart(said, about, table, told, apart_in_class(dataset, fitted, codes))
 
 
@@ -462,7 +481,7 @@ def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the re
         else:
             way = "higher" if difference.effect > 0 else "lower"
             typical = "on average" if difference.is_mean else "typically"
-            how = "{}: {} {}, the others {}".format(way, typical, *map(number, sides))
+            how = "{}: {} {}, the others {}".format(way, typical, *apart(*sides))
             how += ", among its users" * (difference.kind == "score")
         phrases.append(f"{shortened(difference.name, 60)} ({how})")
     listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if phrases[1:] else phrases)

@@ -236,9 +236,11 @@ def parts(filename: str) -> tuple[str, ...]:
 
 
 def is_hidden(filename: str) -> bool:
-    """Whether a file is unnamed or a system file."""
-    named = parts(filename)
-    return not named or any(part.startswith((".", "__MACOSX")) for part in named)
+    """Whether a file is unnamed, a system file or in such a folder; images may begin with a dot."""
+    *above, last = parts(filename) or [""]
+    is_system = last.startswith("._") or not last.lstrip(".").lower().endswith(ENDINGS)
+    hidden = any(part.startswith((".", "__MACOSX")) for part in above)
+    return hidden or not last or (last.startswith(".") and is_system)
 
 
 MOST_NAMES = 5

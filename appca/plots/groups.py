@@ -9,7 +9,7 @@ from plotly.colors import hex_to_rgb
 from appca.analysis.groups import GroupDifference
 from appca.plots.components import NEGATIVE, POSITIVE, enlarged, montage
 from appca.plots.style import category_axis, chart, plain
-from appca.words import minus, number, percent
+from appca.words import apart, minus, percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -38,8 +38,9 @@ def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
 
 def sides(difference: GroupDifference) -> tuple[str, str]:
     """Return the typical value or share in the group and in the rest as text."""
-    text = percent if difference.is_share else number
-    return text(difference.group), text(difference.rest)
+    if difference.is_share:
+        return percent(difference.group), percent(difference.rest)
+    return apart(difference.group, difference.rest)
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:

@@ -280,7 +280,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
         chart(plots.membership(shown.fitted.membership), "diagnostics_membership")
     facts = [
         (fixed(info.log_likelihood / info.n_rows), "nats per row, all rows"),
-        (percent(float(np.mean(shown.fitted.membership < plots.DOUBT))), "of rows doubtful"),
+        (percent(float(np.mean(shown.fitted.membership < plots.DOUBT))), "of rows between panels"),
         (duration(info.seconds), f"for {counted(info.n_iter, 'iteration')}"),
     ]
     st.html(numbers(facts))

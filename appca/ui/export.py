@@ -39,6 +39,7 @@ FIGURES = {
     "subspaces": ("Subspaces", "The picture of Explore, with images where they fit."),
     "pairs": ("Pairs of components", "All rows that use both, in panels that share an axis."),
     "components": ("Components", "Each component's picture and share of the variance."),
+    "pca": ("PCA", "All rows on two principal components."),
     "umap": ("UMAP", "All rows."),
 }
 
@@ -58,13 +59,14 @@ class Material(NamedTuple):
 def figures(material: Material) -> dict[str, FigureMaker]:
     """Return the functions that draw the figures, by their keys in `FIGURES`."""
     dataset, shown, colour, selected, places, *_ = material
+    maps_of = {"pca": canvas.principal_of(dataset, shown.config)}
+    maps_of |= {} if places is None else {"umap": Map("UMAP", places)}
 
     @cache
     def scene() -> Scene:
-        maps = {} if places is None else {"umap": Map("UMAP", places)}
         extra = {colour} - colour_choices(dataset).keys()
         colours = {key: colour_of(dataset, shown.fitted, key) for key in extra}
-        return scene_shown(dataset, shown.fitted, maps, colourings=colours)
+        return scene_shown(dataset, shown.fitted, maps_of, colourings=colours)
 
     def of_rows(layout: str = "") -> "StillFigure":
         from appca.canvas.figure import draw
@@ -80,7 +82,7 @@ def figures(material: Material) -> dict[str, FigureMaker]:
         return component_figure(patterns(fitted, shape), titles, shape, names, axis=dataset.axis)
 
     by_pair = {"pairs": partial(of_rows, "pairs")} if (shown.fitted.active.sum(1) > 2).any() else {}
-    maps = {} if places is None else {"umap": partial(of_rows, "umap")}
+    maps = {name: partial(of_rows, name) for name in maps_of}
     return {"subspaces": of_rows, **by_pair, "components": of_components, **maps}
 
 
@@ -189,12 +191,11 @@ ANNOTATED = "Scores, loadings, supports and their probability, with the names of
 def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Material]:
     """Draw menus of rows and colours; return indices of selected rows, if any, and inputs."""
     mask, every = state.get(dataset), counted(dataset.n_rows, "row")
-    names = {"all": f"All {every}", "selected": f"Selected ({mask.sum():,})"}
+    names = {"all": f"All {every}"}
+    names |= {"selected": f"Selected ({mask.sum():,})"} if mask.any() else {}
     about = "Projections of the selected rows only; figures and report mark them."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         some = kit.one_of("Rows", names, key="export_rows", help=about) == "selected"
-        if some and not mask.any():
-            st.info("Nothing is selected yet; draw a lasso in Explore.")
         colour = controls.colouring(dataset)
     embedding = settings.stored_map(dataset, shown.config)
     places = None if embedding is None else embedding.coordinates[:, :2]

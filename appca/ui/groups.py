@@ -36,8 +36,7 @@ def differences_tab(dataset: Dataset, shown: Shown) -> None:
     _differences(dataset, shown)
     if st.toggle("Groups of similar rows", key="similar_rows", persist_state="session"):
         _similar(dataset, shown)
-    is_seen = len(nearest(dataset, shown)) and (dataset.image_shape or dataset.is_ordered)
-    for classes in controls.classes(dataset) if is_seen else ():
+    for classes in controls.classes(dataset) if len(nearest(dataset, shown)) else ():
         if st.toggle(markdown(f"Kinds within each {classes.title}"), key="kinds_inside"):
             _kinds(dataset, shown, classes)
 
@@ -283,20 +282,26 @@ def _card(dataset: Dataset, shown: Shown, groups: FoundGroups, place: int, is_ch
 def _kinds(dataset: Dataset, shown: Shown, classes: Classes) -> None:
     """Draw clusters of the rows of each class; a click selects one."""
     of, codes = f"kinds-{shown.key}-{classes.title}", classes.codes
-    split = kept(of, lambda: overlap.kinds(analysis.prepared(dataset, shown.fitted), codes))
+    drawn = dataset.image_shape is not None or dataset.is_ordered
+    split = kept(of, lambda: analysis.kinds(dataset, shown.fitted, codes))
     first, cards = first_of_page(len(split), KINDS_PAGE, of), ""
-    for place, members in enumerate(split[first : first + KINDS_PAGE], first):
+    for place, (members, unlike) in enumerate(split[first : first + KINDS_PAGE], first):
         size, code = counted(len(members), "row"), codes[members[0]]
         name = shortened(classes.names[code], LETTERS)
-        seen = tag("img", "", src=strip(dataset, members[:IMAGES]), alt="those nearest the centre")
+        some = members[np.linspace(0, len(members) - 1, min(IMAGES, len(members))).astype(int)]
+        seen = tag("img", "", src=strip(dataset, some), alt="from the centre") if drawn else ""
+        sides = ((d.name, *differences.sides(d)) for d in unlike)
+        how = "; ".join(f"{name} {here}, the others {there}" for name, here, there in sides)
+        seen += "" if drawn else tag("div", words(how or "no clear kinds"))
         seen = tag("div", tag("b", words(name)) + tag("span", size, "ca-quiet")) + seen
         cards += kit.button(seen, "kind", place, f"Select {size} of {name}", "ca-act ca-group")
 
     def select(text: str, _: str) -> None:
         if text.isdecimal() and int(text) < len(split):
-            state.put(dataset, split[int(text)])
+            state.put(dataset, split[int(text)][0])
 
-    st.caption(f"Clusters of each {markdown(classes.title)}: the rows nearest to their centres")
+    what = "Clusters, from the centre to the edge," if drawn else "Clear clusters"
+    st.caption(f"{what} within each {markdown(classes.title)}. Click one to select it.")
     kit.acting(tag("div", cards, "ca-cards", style=THREE), "kinds", {"kind": select})
 
 
@@ -347,7 +352,8 @@ def unusual_sentences(dataset: Dataset, shown: Shown) -> tuple[str, str]:
     if number:
         t2, q = (said.ratios > 1).sum(axis=0)
         some = f"{number:,} of {n:,} rows stand{'s' * (number == 1)} out from the others"
-        ways = {"far from their subspace": q, "far out within their subspace": t2}
+        whose = "their" if number > 1 else "its"
+        ways = {f"far from {whose} subspace": q, f"far out within {whose} subspace": t2}
         ways[ODD[dataset.is_ordered]] = len(odd)
         told = ", ".join(f"{m:,} {way}" for way, m in ways.items() if m)
         answer = f"{some}: {told}{', some in several ways' if sum(ways.values()) > number else ''}."
@@ -371,7 +377,7 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         places = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
         mix = ", ".join(names[c] for c in overlap.mixed(codes, near))
         told[f"Among rows of another {label}{f', without {mix}, which mix' * bool(mix)}"] = places
-        sure = {row: f"{ids[row]} ({names[codes[row]]}, {names[c]})" for row, c in of.told.items()}
+        sure = {row: f"{ids[row]} (as {names[c]})" for row, c in of.told.items()}
         told[f"Told as another {label} by linear discriminants, at 95%"] = sure
         same = {row: of for row, of in dataset.equal_rows.items() if codes[row] != codes[of]}
         told[f"Equal to a row of another {label}"] = like(same)
@@ -394,13 +400,24 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             gone = counted(len(alone), "unusual row")
             controls.leave_out_button("Leave out", dataset, alone, gone, "unusual_leave_out")
     others = suspects(dataset, shown, odd)
+    t2, q = (np.flatnonzero(far & ~said.fits).tolist() for far in said.ratios.T > 1)
+    every = {"far from its subspace": q, "far out within its subspace": t2} | others
     first = [*dict.fromkeys([*beyond.tolist(), *(row for of in others.values() for row in of)])]
+    reasons = {
+        row: [x.split(",")[0].lower() for x, of in every.items() if row in of] for row in first
+    }
+    first.sort(key=lambda row: -len(reasons[row]))
     order = np.r_[np.array(first, int), said.order[~np.isin(said.order, first)]]
-    if others:
-        why = np.full(dataset.n_rows, "", dtype=object)
-        for row in first:
-            why[row] = "; ".join(x.split(",")[0].lower() for x, of in others.items() if row in of)
-        columns = {"listed": why} | columns
+    if first:
+        why = ["; ".join(reasons.get(row, "")) for row in range(dataset.n_rows)]
+        columns = {"listed": np.array(why)} | columns
+    for classes in controls.classes(dataset) if dataset.image_shape is None else ():
+        worst = kept(
+            f"unlike-{dataset.digest}-{classes.title}",
+            partial(overlap.unlike_class, dataset.X, classes.codes),
+        )
+        names = np.array(["", *dataset.column_names])[worst + 1]
+        columns[f"unlike its {classes.title} in"] = names
     if shown.config.preprocessing.get("prepare") == "ranks":
         tails += " Ranks, as in this fit, hide extreme values."
     n = int(state.get(dataset).sum())

@@ -260,8 +260,8 @@ def _built(dataset: Dataset, pieces: described.RowParts, row: int) -> str:
         far = np.where(gap, -1.0, far / np.where(spread > 0, spread, 1.0))
         farthest = [j for j in np.argsort(-far, kind="stable")[:FEATURES].tolist() if not gap[j]]
         farthest += np.flatnonzero(gap)[:FEATURES].tolist()
-        measured = ["missing" if gap[j] else number(pieces.original[j]) for j in farthest]
-        rebuilt = map(number, pieces.reconstruction[farthest])
+        measured = ["missing" if gap[j] else number(pieces.original[j], 6) for j in farthest]
+        rebuilt = (number(x, 4) for x in pieces.reconstruction[farthest])
         names = [dataset.column_names[j] for j in farthest]
         return table(("", "value", "rebuilt"), zip(names, measured, rebuilt, strict=True))
     grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
@@ -349,8 +349,8 @@ def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[i
             usual = usual & ~np.isin(np.arange(dataset.n_rows), places)
     if not usual.all():  # rows among others like them are rather a kind than errors
         alike = kept(f"alike-{key}", lambda: groups.among_alike(dataset, fitted)) & ~usual
-        said = said._replace(fits=usual, order=np.lexsort((-far, alike, usual)))
         columns[ALIKE] = np.where(alike, "yes", "")
+    said = said._replace(fits=usual, order=np.lexsort((-far, alike, usual)))
     places = places[np.argsort(alike[places], kind="stable")].tolist()
     return said, {row: str(columns["farthest in"][row]) for row in places}, columns
 
