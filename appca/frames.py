@@ -251,8 +251,9 @@ def matrix_of(X: Any) -> Matrix:
         return Matrix(X.sparse.to_coo().tocsr(), names)
     if not is_frame:
         values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
-        msg = f"X is a table of rows and features; got an array of shape {values.shape}."
-        refuse_if(values.ndim != 2, msg)
+        if values.ndim != 2:
+            msg = f"X is a table of rows and features; got an array of shape {values.shape}."
+            raise InputError(msg)
         if not np.ma.isMaskedArray(values) and values.dtype.kind in "biuf":
             is_kept = values.dtype not in (np.bool_, np.float16, np.longdouble)
             dtype = values.dtype.newbyteorder("=") if is_kept else np.float64

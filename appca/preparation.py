@@ -253,8 +253,9 @@ def proposed(dataset: Any) -> tuple[str, str]:
         return ("snv", reason) if share > HALF else ("", "")
     zero = float((X == 0).mean())
     is_counted = is_whole and least >= 0 and zero > LEAST_ZERO and bool((np.rint(X) == X).all())
-    is_counted &= X.shape[1] >= LEAST_COUNTED
-    if is_counted and (X.max(axis=0) >= 10 * np.median(X[X > 0])).sum() > 1:
+    far = (10 * np.median(X[X > 0]) <= X).mean(axis=0) if is_counted else np.zeros(1)
+    is_other = (far > 0).sum() == 1 and far.max() > HALF  # such as an age among grades
+    if X.shape[1] >= LEAST_COUNTED and far.any() and not is_other:
         kind, is_text = "Whole numbers with a long tail", zero > MOSTLY_ZERO and _are_words(names)
         reason = f"{kind}, {percent(zero)} of them zero{', in columns named by words' * is_text}."
         return "tfidf" if is_text else "counts", reason
