@@ -111,9 +111,6 @@ def test_k_subspaces_reaches_the_best_of_all_partitions():
     assert model.error_ == pytest.approx(best, rel=1e-6)
 
 
-# benchmarks
-
-
 def test_naming_is_the_best_area_under_the_curve_of_each_axis():
     """Compare with areas for one class and axis at a time, with ties from unused axes."""
     rng = np.random.default_rng(0)

@@ -116,8 +116,6 @@ def test_columns_of_long_names_are_sent_and_received(tmp_path):
     assert DatasetStore(tmp_path).get(found.dataset).feature_names == names
 
 
-# forged, altered and oversized files
-
 DAMAGED = "“bad.appca” is damaged; save it again."
 AGAIN, EVIL = "; save the file again.", "1); import os; ("
 NEVER_ENDS, LISTS = float("inf"), [[]] * 300_000  # in less than 10 kB

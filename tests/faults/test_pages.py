@@ -165,9 +165,6 @@ def test_nothing_of_one_session_shows_in_another_and_what_one_deletes_the_other_
     assert address(one)["data"] != address(two)["data"]
 
 
-# full and read-only disks
-
-
 def config_of(**parameters: int) -> RunConfig:
     sizes = {"n_components": 3, "n_active": 2, "random_state": 0} | parameters
     return RunConfig(load("wine").digest, {"scale": "feature"}, "aPPCA", sizes)

@@ -154,9 +154,6 @@ def test_an_upload_onto_a_full_disk_or_that_is_killed_leaves_nothing(tmp_path):
     assert tree(tmp_path) == {}
 
 
-# damage
-
-
 CHANGED, NESTED = "has changed since it was stored", "[" * 100_000
 
 
@@ -624,8 +621,6 @@ def test_pages_are_read_again_and_what_was_written_to_a_copy_stays(tmp_path):
         assert X[-1, -1] == 39_999
     give_back(np.zeros(3))
 
-
-# locks between threads and processes
 
 HOLD = """
 import sys

@@ -300,9 +300,6 @@ def test_the_job_that_fits_again_stores_each_fit(home, wine):
     assert [stage for stage, _, _ in context.told[1:]] == [f"fit {n} of 2" for n in (1, 2)]
 
 
-# the comparison of projections
-
-
 def comparison(dataset: Dataset, model: str = "aPPCA", **parameters: object) -> QualityConfig:
     parameters = parameters or {"n_components": 4, "n_active": 2}
     run = RunConfig(dataset.digest, suggest(dataset).to_dict(), model, parameters)

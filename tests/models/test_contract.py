@@ -44,9 +44,6 @@ def alike(found, wanted, **how):
         close(found[name], value, err_msg=name, **how)
 
 
-# Answers -----------------------------------------------------------------------------------------
-
-
 @EVERY
 def test_answers_are_those_of_enumeration(name):
     """Over all supports and scales of the published draw, each a dense normal density."""
@@ -138,9 +135,6 @@ def test_neither_the_size_of_blocks_nor_other_rows_change_an_answer(name, monkey
     monkeypatch.setattr(rows_module, "MIN_BLOCK_ROWS", 7)
     monkeypatch.setattr(rows_module, "MAX_BLOCK_ROWS", 7)
     alike(answers(model, X), wanted, rtol=1e-10, atol=1e-10)
-
-
-# Attributes, files, order ------------------------------------------------------------------------
 
 
 @EVERY
@@ -298,9 +292,6 @@ def test_bands_hold_the_middle_of_the_draws(name):
     equal(low[r < 1e-4], 0.0)
     with pytest.raises(ValueError, match="level must be a number between 0 and 1; got 90"):
         model.component_bands(90)
-
-
-# Fits --------------------------------------------------------------------------------------------
 
 
 @EVERY
@@ -505,9 +496,6 @@ def test_a_fixed_mean_stays_where_it_is(name):
         close(unfitted(name, mean=mean).fit(X).mean_, wanted, atol=1e-12)
     if name in SAMPLED:
         assert np.ptp(fit_of(name).posterior_["mean"][..., 0]) > 0
-
-
-# Other kinds of rows -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["PPCA", *PAPER, *VARIANTS])

@@ -259,9 +259,6 @@ def test_the_noise_variance_stops_at_its_floor():
     assert state.noise == settings.floor == pytest.approx(1e-8 * rows.squares.mean() / 5)
 
 
-# Kernels against NumPy ---------------------------------------------------------------------------
-
-
 def scattered(seed, n, shape, dtype=np.float64, noise=0.7, weights=None, **changes):
     """Rows about a far origin, of all scales, and a state with a spread of variances."""
     d, k, n_active = shape
@@ -411,9 +408,6 @@ def test_long_fits_end_as_high_as_the_plain_path(dtype, seed, patched):
     assert fast.score(X) >= plain - (1e-6 if dtype == np.float64 else 1e-4) * abs(plain)
     curve = fast.log_likelihoods_
     assert np.all(np.diff(curve) >= -1e-6 * abs(curve[-1]))
-
-
-# Numbers that a processor is slow with -----------------------------------------------------------
 
 
 class Watched(np.ndarray):

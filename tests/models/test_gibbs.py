@@ -59,8 +59,6 @@ def of_features(Z, alpha):
     }
 
 
-# Orthonormal columns -----------------------------------------------------------------------------
-
 VARIANCES = Prior(InverseGamma(6.0, 3.0), 0.5, latent=InverseGamma(6.0, 8.0))
 
 
@@ -156,8 +154,6 @@ class Subspaces(SimpleNamespace):
             "mean and scale": np.tanh(mu @ (Y / u[:, None]).mean(axis=0)),
         }
 
-
-# Any W -------------------------------------------------------------------------------------------
 
 SPARSE = Prior(InverseGamma(6.0, 1.5), 0.5, loading=InverseGamma(6.0, 5.0), alpha=Gamma(3.0, 2.0))
 
@@ -318,8 +314,6 @@ def test_a_broken_sweep_fails_geweke(name, monkeypatch, tmp_path):
     assert is_caught(CASES[case], np.random.default_rng(0))
 
 
-# Pages -------------------------------------------------------------------------------------------
-
 # the priors above want so many columns that alpha moves once in hundreds of sweeps
 LESS_CROWDED = Factors(INFINITE, INFINITE_PRIOR._replace(alpha=Gamma(12.0, 6.0)))
 LESS_CROWDED_IBP = Subspaces("ibp", VARIANCES._replace(alpha=Gamma(6.0, 4.0)))
@@ -349,9 +343,6 @@ def test_a_page_passes_geweke_and_has_the_posterior_expectations_of_the_sweep(na
     assert worst(z)[0] < 5, worst(z)
     z = agreement_z(PAGES[name][0], page, np.random.default_rng(seed), 600)
     assert worst(z)[0] < 6, worst(z)  # errors from 25 batches: heavier tails than a normal z
-
-
-# Density ratios ----------------------------------------------------------------------------------
 
 
 def begun(name, seed):

@@ -30,9 +30,6 @@ def assert_orthonormal(W, atol=1e-13):
     close(W.T @ W, np.eye(W.shape[1]), rtol=0, atol=atol)
 
 
-# Polar factor and Pymanopt ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 1), (2, 1), (3, 3), (8, 3), (300, 5)])
 def test_the_polar_factor_beats_every_other_matrix(seed, n_rows, n_columns):
     rng = np.random.default_rng(seed)
@@ -94,9 +91,6 @@ def test_wrong_matrices_are_refused_in_words(call):
             call(A)
 
 
-# Conditionals against the joint density ---------------------------------------------------------
-
-
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(2, 1), (3, 3), (8, 3), (50, 10)])
 def test_the_conditional_of_a_column_has_the_ratios_of_the_joint(seed, n_rows, n_columns):
     rng = np.random.default_rng(seed)
@@ -140,9 +134,6 @@ def test_every_pair_meets_once_and_nobody_plays_twice_in_a_round(n_columns):
         assert len(set(players)) == len(players)
         met += [tuple(sorted(pair)) for pair in zip(i, j, strict=True)]
     assert sorted(met) == [(i, j) for i in range(n_columns) for j in range(i + 1, n_columns)]
-
-
-# Draws ------------------------------------------------------------------------------------------
 
 
 def chain(rng, sweep, F, W, n_draws):

@@ -713,9 +713,6 @@ def test_top_is_the_heaviest_subset_and_ties_go_to_lower_columns(problem):
     equal(active, expected)
 
 
-# Draws -------------------------------------------------------------------------------------------
-
-
 def subset_z(active, logits, n_active):
     """Largest |z| of the frequency of any subset against its probability."""
     _, p = oracles.subset_probabilities(logits, n_active)
@@ -770,9 +767,6 @@ def test_the_ends_of_the_unit_interval_still_give_subsets_of_the_right_size(seed
     a = np.random.default_rng(seed).standard_normal((200, 11)) * sizes
     for n_active in (1, 5, 10):
         assert (polynomials.draw(stuck, a, n_active).sum(axis=1) == n_active).all()
-
-
-# Subsets of any size ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spread", [0.1, 3.0, 40.0, 3000.0])
