@@ -203,14 +203,14 @@ def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> list[Kind]:
     is_drawn = dataset.image_shape is not None or dataset.is_ordered
     types = None if is_drawn else partial(row_types.grouped, most=class_overlap.KINDS)
     split = class_overlap.kinds(prepared(dataset, fitted), codes, types)
-    told, vague = list[Kind](), set[int]()
+    told, clear = list[Kind](), set[int]()
     for rows in split:
         sides = np.where(codes == codes[rows[0]], 0, -1) + np.isin(np.arange(len(codes)), rows)
-        is_part = not is_drawn and bool((sides == 0).any())
-        every = compare(dataset, fitted, sides).strongest() if is_part else []
+        every = compare(dataset, fitted, sides).strongest() if not is_drawn and 0 in sides else []
         told.append((rows, [d for d in every if d.kind == "feature"]))
-        vague |= {codes[rows[0]]} if len(told[-1][1]) < 2 and not is_drawn else set()
-    told = [kind for kind in told if codes[kind[0][0]] not in vague]
+        clear |= {codes[rows[0]]} if is_drawn or len(told[-1][1]) > 1 else set()
+    vague = {int(codes[rows[0]]) for rows in split} - clear
+    told = [kind for kind in told if codes[kind[0][0]] in clear]
     told += [(np.flatnonzero(codes == code), []) for code in vague]
     return sorted(told, key=lambda kind: int(codes[kind[0][0]]))
 

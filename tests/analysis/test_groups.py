@@ -17,7 +17,7 @@ from appca.data.columns import NAME_LENGTH
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
-from appca.words import InputError
+from appca.words import InputError, apart
 from tests.fitted_runs import fitted_run
 
 
@@ -52,6 +52,14 @@ def planted(
     return changed, replace(fitted, active=active, scores=scores, error=error)
 
 
+@pytest.mark.parametrize(
+    ("two", "told"),
+    [((130.2, 129.72), "130.2 129.72"), ((-1.444, 0.42), "−1.44 0.42"), ((5, 5), "5 5")],
+)
+def test_numbers_have_as_many_digits_as_show_their_difference(two, told):
+    assert " ".join(apart(*two)) == told
+
+
 def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     rng, codes = np.random.default_rng(seed), np.repeat([0, 1], 60)
     X = rng.normal(size=(120, 4)) + 9 * codes[:, None]
@@ -69,6 +77,14 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     split = of_classes.kinds(X + np.r_[planted, planted][:, None], np.repeat([0, 1], 60))
     assert [sorted(rows)[::14] for rows in split[:1]] == [[30, 44, 58]]
     assert [len(rows) for rows in split] == [30, 15, 15] * 2
+    two = Dataset("kinds", X + np.r_[np.zeros(60), planted][:, None] / 3, n)
+    found = groups.kinds(two, of[1], np.repeat([0, 1], 60))
+    assert [len(rows) for rows, _ in found] == [60, 30, 15, 15], "of tables, only clear ones"
+    assert (not found[0][1], {d.name for d in found[1][1]}) == (True, {*two.column_names})
+    odd = X + [0, 0, 20, 0] * (n == 30)[:, None]
+    assert of_classes.unlike_class(odd, codes)[30] == 2
+    codes_of_ten, near_all = np.arange(11) // 2, np.tile(np.arange(10), (11, 1))
+    assert of_classes.most_near(codes_of_ten, near_all)[[4, 10]].tolist() == [2, 0], "the nearer"
     pairs = Dataset("pairs", X, n, {"subject": n // 2})
     assert (groups.nearest(pairs, of[1]) // 2 != n[:, None] // 2).all(), "other units"
     lone = X + [4, 0, 0, 0] * (n == 30)[:, None]  # towards no other class

@@ -600,6 +600,11 @@ def test_other_files_are_left_out_by_name_and_lead_nowhere(tmp_path, monkeypatch
     dataset = read("p.zip", io.BytesIO(packed(files)), broken="skip")
     assert dataset.n_rows == 4
     assert dataset.provenance["report"]["skipped"] == ["readme.txt", "x.png"]
+    named = [f"{letter}/{name}.png" for letter in "bd" for name in (". ", "._a", "a")]
+    fonts = {name: encoded(noise(i, 3, 3)) for i, name in enumerate(named)}
+    dataset = read("p.zip", io.BytesIO(packed(fonts)))
+    assert dataset.ids.tolist() == ["b/. ", "b/a", "d/. ", "d/a"], "a name may begin with a dot"
+    assert dataset.labels["name"].tolist() == [". ", "a"] * 2, "in both folders"
     assert list(tmp_path.iterdir()) == []
     twice = [("a.png", encoded(noise(0, 3, 3))), ("a.png", encoded(noise(1, 3, 3)))]
     assert read("p.zip", io.BytesIO(packed(twice))).ids.tolist() == ["a.png", "a.png-1"]

@@ -238,6 +238,7 @@ PROPOSALS = {  # a preparation; rows with names of their features
     "clr": (np.random.default_rng(0).dirichlet([9, 5, 3, 0.3], 200), None),
     "log1p": (np.exp(2 * correlated(0, 200, 5)), None),
     "ranks": (np.random.default_rng(0).standard_t(1.2, (200, 5)), None),
+    " of grades and an age": (np.c_[counts(0) > 0, np.arange(len(counts(0))) % 40 + 20], None),
     " of years": spectra(1990),
     " of spectra without scatter": spectra(scatter=0.0),
     " of wine": (load("wine").X, None),

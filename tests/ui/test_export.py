@@ -139,6 +139,7 @@ def test_work_opens_elsewhere_with_the_same_canvas_and_files(start, made, tmp_pa
     assert canvas_of(sent) == seen
     healthy(go(app, "export"))
     assert find(app.selectbox, "Colour by").value == "residual"
+    assert {"PCA", "UMAP"} <= {*find(app.segmented_control, "Which").options}
     content, ours = file(made, "session"), {key: file(made, key) for key in SAVED}
     numbering = ComponentNumbers(home()).of_run(run)
     (tmp_path / "model.npz").write_bytes(file(made, "model"))
