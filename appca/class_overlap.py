@@ -1,15 +1,18 @@
 """How far classes of rows lie apart: by their nearest rows, by features, by discriminants."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
-from appca.words import percent
+from appca.words import minus, percent
 
 NEAREST, TYPICAL = 10, 7  # nearest rows; those of a usual row's class in classes that stand apart
-MOST_SHOWN, NAMED = 10, 3  # features; pairs of classes
+MOST_SHOWN, NAMED, MARKED = 10, 3, 5  # features; pairs of classes; features of a class
 MOST_VALUES, MOST_PRODUCTS = 1 << 24, 1e10  # numbers to rank; to multiply in covariances
 KINDS, LEAST, STARTS, SCORES = 3, 5, 10, 4  # kinds of a class; fewest rows of one; of k-means
+LEAST_IN_CLASS, FEW_APART, FIFTH, APART = 20, 3, 5, 1.5  # rows of a class; listed; how far
 SLIGHT, REPEATS = 0.1, 3  # share of a feature's deviation in classes; cross-validations
 SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
 
@@ -63,17 +66,60 @@ def sentence(table: np.ndarray, label: str, names: Sequence[str]) -> str:
     return said + f"; most mixed: {', '.join(most)}" * bool(most)
 
 
-def separating(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> list[str]:
-    """Return the features with the largest shares of their ranks' variance between classes (N,)."""
-    from scipy.stats import rankdata
-    from sklearn.feature_selection import f_classif
+Ends = list[tuple[str, str]]  # by class, features that are highest and lowest in it
 
-    if X.size > MOST_VALUES:
-        return []
-    rows, n = codes >= 0, len(np.unique(codes[codes >= 0]))
-    F = np.nan_to_num(f_classif(rankdata(X[rows], axis=0), codes[rows])[0])
-    of = F / (F + (rows.sum() - n) / (n - 1))
-    return [f"{names[j]} {of[j]:.2f}" for j in np.argsort(-of)[:MOST_SHOWN]]
+
+def marked(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> tuple[list[str], Ends]:
+    """Return features with the largest shares of their ranks' variance between classes, and `Ends`.
+
+    The ends are by Cliff's delta of a class against the rest.
+    """
+    from scipy.stats import rankdata
+
+    of, counts = codes[codes >= 0], np.bincount(codes[codes >= 0])
+    ranks = rankdata(X[codes >= 0], axis=0) - (len(of) + 1) / 2
+    means = np.stack([ranks[of == code].mean(axis=0) for code in range(len(counts))])
+    shares = counts @ np.square(means) / np.maximum(np.square(ranks).sum(axis=0), 1)
+    deltas, told = 2 * means / np.maximum(len(of) - counts, 1)[:, None], Ends()
+    for delta in deltas:
+        order = np.argsort(-delta, kind="stable")[:MARKED], np.argsort(delta)[:MARKED]
+        ends = ([f"{names[j]} {minus(f'{delta[j]:+.2f}')}" for j in end] for end in order)
+        told.append((", ".join(next(ends)), ", ".join(next(ends))))
+    return [f"{names[j]} {shares[j]:.2f}" for j in np.argsort(-shares)[:MOST_SHOWN]], told
+
+
+def nearest_means(Y: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> str:
+    """Say which mean of prepared rows Y (N, D) is nearest to that of each class."""
+    means = np.stack([Y[codes == code].mean(axis=0) for code in range(len(names))])
+    apart = cdist(means, means) + np.diag(np.full(len(means), np.inf))
+    return ", ".join(f"of {names[c]} {names[d]}" for c, d in enumerate(apart.argmin(axis=1)))
+
+
+def closest_inside(Y: np.ndarray, codes: np.ndarray, names: Sequence[str], of: np.ndarray) -> str:
+    """Count the classes of the two nearest rows of different classes inside each group (N,)."""
+    pairs = Counter[str]()
+    for group in np.unique(of):
+        rows = np.flatnonzero((of == group) & (codes >= 0))
+        apart = np.where(codes[rows][:, None] == codes[rows], np.inf, cdist(Y[rows], Y[rows]))
+        if np.isfinite(apart).any():
+            two = sorted(codes[rows[list(np.unravel_index(apart.argmin(), apart.shape))]])
+            pairs[" and ".join(names[code] for code in two)] += 1
+    return ", ".join(f"{pair} ({n:,})" for pair, n in pairs.most_common(NAMED))
+
+
+def apart_in_class(Y: np.ndarray, codes: np.ndarray) -> dict[int, float]:
+    """Map a few rows of each class, farthest first, to how far they lie from it, usually 1."""
+    from sklearn.neighbors import NearestNeighbors
+
+    far = list[tuple[float, int]]()
+    for code in range(codes.max() + 1):
+        if len(rows := np.flatnonzero(codes == code)) >= LEAST_IN_CLASS:
+            model = NearestNeighbors(n_neighbors=FIFTH, algorithm="brute").fit(Y[rows])
+            away = model.kneighbors()[0][:, -1]
+            times = away / max(np.median(away), np.finfo(float).tiny)
+            most = np.argsort(-times)[:FEW_APART]
+            far += [(float(times[i]), int(rows[i])) for i in most if times[i] > APART]
+    return {row: ratio for ratio, row in sorted(far, reverse=True)}
 
 
 def clustered(

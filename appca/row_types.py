@@ -46,7 +46,7 @@ def types_of(dataset: Any, fitted: Any, compare: Callable[..., Any]) -> RowTypes
     return _TYPES[fitted]
 
 
-def grouped(P: np.ndarray, most: int = MOST) -> np.ndarray:
+def grouped(P: np.ndarray, most: int = MOST, fewest: int = FEWEST) -> np.ndarray:
     """Return the types (N,) of points P (N, K) by the best mixture of up to `most` Gaussians.
 
     Best is the integrated completed likelihood (Biernacki, Celeux and Govaert, 2000): BIC with the
@@ -64,13 +64,13 @@ def grouped(P: np.ndarray, most: int = MOST) -> np.ndarray:
     # With several threads, the order of sums and so the last bits would vary.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of repeated points, or of 100 iterations
-        for k, kind in product(range(1, min(most, len(P) // FEWEST) + 1), ("full", "diag")):
+        for k, kind in product(range(1, min(most, len(P) // fewest) + 1), ("full", "diag")):
             mixture = GaussianMixture(k, covariance_type=kind, **look).fit(some)
             unsure = entr(mixture.predict_proba(some)).sum()
             mixtures.append((mixture.bic(some) + 2 * unsure, len(mixtures), mixture))
         shares = min(mixtures)[2].predict_proba(P) if mixtures else np.ones((len(P), 1))
     sizes = np.bincount(shares.argmax(axis=1), minlength=shares.shape[1])
-    n_types = max(1, (sizes >= max(FEWEST, LEAST_SHARE * len(P))).sum())
+    n_types = max(1, (sizes >= max(fewest, LEAST_SHARE * len(P))).sum())
     return np.asarray(shares[:, np.argsort(-sizes, kind="stable")[:n_types]].argmax(axis=1))
 
 

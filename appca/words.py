@@ -45,11 +45,11 @@ def number(value: float, digits: int = 3) -> str:
     return minus(f"{value:{form if 1000 <= abs(value) < 1e7 else f'.{digits}g'}}")
 
 
-def apart(a: float, b: float) -> tuple[str, str]:
-    """Format two numbers with three digits, or as many as show two digits of their difference."""
+def apart(a: float, b: float, least: int = 3) -> tuple[str, str]:
+    """Format numbers with `least` digits, or as many as show two digits of their difference."""
     size, gap = max(abs(a), abs(b)), abs(a - b)
-    digits = ceil(log10(size / gap)) + 2 if 0 < gap < size < inf else 3
-    return number(a, min(max(3, digits), 6)), number(b, min(max(3, digits), 6))
+    digits = ceil(log10(size / gap)) + 2 if 0 < gap < size < inf else least
+    return number(a, min(max(least, digits), 6)), number(b, min(max(least, digits), 6))
 
 
 def signed(value: float) -> str:

@@ -261,7 +261,7 @@ def plainer(grid: GridTable, cell: Cell, refused: Collection[Cell] = ()) -> tupl
     plain = (least >= STEADY) & (panels <= FEW_PANELS) & (2 * whole >= whole[at])
     plain &= means[..., 0] > CLEAR * means[..., 1]  # as for halves, the error of one fold
     plain[:, :-1] &= ~(np.diff(nats) > MUCH * whole[:, 1:])
-    if not flaws:
+    if not flaws or cell[0] == cell[1]:  # no sparse fit replaces PCA
         return cell, ""
     if not plain.any():  # the steadiest of those with few panels and a clear gain
         clear = (panels <= FEW_PANELS) & (means[..., 0] > CLEAR * means[..., 1])

@@ -285,7 +285,8 @@ def of_halves(halves: Stability | None, numbered: bool = True) -> list[Check]:
         numbers = ", ".join(map(str, np.flatnonzero(recovered) + 1))
         which = f"only component{'s' * (kept > 1)} {numbers}" if numbered else f"only {kept}"
         remedy = "the others roughly" if cosines.min() >= ROUGHLY else "ignore the rest"
-        remedy = remedy if level == "doubtful" else "read no component, or try others"
+        instead = f"read {'only these' if kept else 'no component'}, or try another K and L"
+        remedy = remedy if level == "doubtful" else instead
         which = f"{which if kept else 'none'} of {K}"
         why = f"Halves recover {which} (lowest |cos| {lowest:.2f}): {remedy}."
     checks.append(Check(level, f"{kept} of {counted(K, 'component')} recovered", why))

@@ -135,8 +135,7 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 
 
 MOST_COMPARED = 2e10  # numbers in pairs of rows: about 2 s
-NEARLY, APART = 0.3, 1.5  # of the median distance to the nearest row, to the fifth of a class
-LEAST_IN_CLASS, FEW_APART, FIFTH = 20, 3, 5  # rows of a class to compare; of these, listed
+NEARLY = 0.3  # of the median distance to the nearest row
 DENSE = 1.2  # about the 90% quantile of the local outlier factor in five data sets
 
 
@@ -178,30 +177,14 @@ def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) ->
     return np.asarray(near[:, :NEAREST])
 
 
-def apart_in_class(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> dict[int, float]:
-    """Map a few rows of each class, farthest first, to how far they lie from it, usually 1."""
-    from sklearn.neighbors import NearestNeighbors
-
-    if not _are_comparable(dataset):
-        return {}
-    Y, far = prepared(dataset, fitted), list[tuple[float, int]]()
-    for code in range(codes.max() + 1):
-        if len(rows := np.flatnonzero(codes == code)) >= LEAST_IN_CLASS:
-            model = NearestNeighbors(n_neighbors=FIFTH, algorithm="brute").fit(Y[rows])
-            away = model.kneighbors()[0][:, -1]
-            times = away / max(np.median(away), np.finfo(float).tiny)
-            most = np.argsort(-times)[:FEW_APART]
-            far += [(float(times[i]), int(rows[i])) for i in most if times[i] > APART]
-    return {row: ratio for ratio, row in sorted(far, reverse=True)}
-
-
 Kind = tuple[np.ndarray, list["GroupDifference"]]  # rows, and features that differ in the class
 
 
 def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> list[Kind]:
     """Return the clusters of each class; of tables types, if two features differ from the rest."""
     is_drawn = dataset.image_shape is not None or dataset.is_ordered
-    types = None if is_drawn else partial(row_types.grouped, most=class_overlap.KINDS)
+    of_class = partial(row_types.grouped, most=class_overlap.KINDS, fewest=class_overlap.LEAST)
+    types = None if is_drawn else of_class
     split = class_overlap.kinds(prepared(dataset, fitted), codes, types)
     told, clear = list[Kind](), set[int]()
     for rows in split:
@@ -233,7 +216,8 @@ class ClassesApart(NamedTuple):
     about: str  # what the table counts, and the features that differ most
     table: np.ndarray  # (C, C) rows by class and the class of most of their nearest rows
     told: dict[int, int]  # rows that linear discriminants take for another class, surest first
-    far: dict[int, float]  # see `apart_in_class`
+    far: dict[int, float]  # see `class_overlap.apart_in_class`
+    ends: class_overlap.Ends
 
 
 def classes_apart(
@@ -255,10 +239,17 @@ def classes_apart(
     others = f" of another {dataset.related}" * bool(dataset.related)
     about = f"Rows of each {label} by the commonest of their {NEAREST} nearest rows{others}; of "
     about += "equally common ones their own, or else the nearer."
-    if dataset.image_shape is None:
-        best = class_overlap.separating(dataset.X, dataset.column_names, codes)
-        about += f" Share of ranks' variance between classes: {', '.join(best)}." * bool(best)
-    return ClassesApart(said, about, table, told, apart_in_class(dataset, fitted, codes))
+    best, ends, Y = list[str](), class_overlap.Ends(), prepared(dataset, fitted)
+    far = class_overlap.apart_in_class(Y, codes) if _are_comparable(dataset) else {}
+    if dataset.image_shape is None and dataset.X.size <= class_overlap.MOST_VALUES:
+        best, ends = class_overlap.marked(dataset.X, dataset.column_names, codes)
+        about += f" Share of ranks' variance between classes: {', '.join(best)}."
+    if 2 < len(names) <= class_overlap.MOST_SHOWN:
+        about += f" Nearest mean: {class_overlap.nearest_means(Y, codes, names)}."
+    if dataset.image_shape is not None and (of := dataset.labels.get("name")) is not None:
+        pairs = class_overlap.closest_inside(Y, codes, names, of)
+        about += f" The two nearest of one name are most often {pairs}."
+    return ClassesApart(said, about, table, told, far, ends)
 
 
 LEAST, LEAST_USERS = 2, 5  # minimum per side: rows; users of a component, to compare scores
@@ -481,7 +472,9 @@ def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the re
         else:
             way = "higher" if difference.effect > 0 else "lower"
             typical = "on average" if difference.is_mean else "typically"
-            how = "{}: {} {}, the others {}".format(way, typical, *apart(*sides))
+            how = "{}: {} {}, the others {}".format(
+                way, typical, *apart(*sides, 3 + (difference.kind == "feature"))
+            )
             how += ", among its users" * (difference.kind == "score")
         phrases.append(f"{shortened(difference.name, 60)} ({how})")
     listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if phrases[1:] else phrases)

@@ -99,7 +99,7 @@ def draw(
             _panel(drawing, figure.add_axes(box), panels[p])
         if coloured["kind"] == "quantity":
             _scale(figure, coloured, theme)
-        if (scene.buffers["doubt"] < scene.meta["doubt_below"]).any():
+        if kind != "map" and (scene.buffers["doubt"] < scene.meta["doubt_below"]).any():
             figure.text(GAP / width, 0.4 * MARGIN / height, HOLLOW, color=theme["soft"], size=8)
     return figure
 

@@ -40,7 +40,7 @@ def sides(difference: GroupDifference) -> tuple[str, str]:
     """Return the typical value or share in the group and in the rest as text."""
     if difference.is_share:
         return percent(difference.group), percent(difference.rest)
-    return apart(difference.group, difference.rest)
+    return apart(difference.group, difference.rest, 3 + (difference.kind == "feature"))
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:

@@ -169,9 +169,6 @@ def _draw(
         _adopt(cell, "adopt", "secondary" if scaled or doubt else "primary")
         if cell != best:
             _adopt(best, "largest", "secondary")
-        if "edge" in text or active == config.actives[-1] < config.components[-1]:
-            wider = {f"choose_l_to-{scope_of(config)}": min(2 * active, config.components[-1])}
-            kit.press("Compare larger L", "choose_wider", st.session_state.update, wider)
         with st.popover("Why?"):
             st.markdown(WHY_HELD_OUT)
     with st.container(key="beside"):

@@ -10,6 +10,7 @@ import streamlit as st
 
 from appca.analysis import association, campaign, components, tables
 from appca.analysis.association import ALL, SIGNIFICANT, associated, goes_with, measures_of_rows
+from appca.analysis.choose import RECOVERED
 from appca.analysis.components import common, extremes, name_of, own_name
 from appca.analysis.enrichment import MOST_ROWS, enrichment
 from appca.canvas.scene import picture_list
@@ -22,13 +23,13 @@ from appca.plots import components as plots
 from appca.plots.components import COURSE, association_map, data_uri, picture_of, popularity_map
 from appca.plots.style import MISSING, NEUTRAL, class_colour
 from appca.runs import store
-from appca.ui import arrivals, controls, kit, state
+from appca.ui import arrivals, controls, diagnostics, kit, state
 from appca.ui.downloads import component_buttons, save_button
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, loadings, markdown, one_of, tag, words
 from appca.ui.rows import curve, is_dark, strip
 from appca.ui.services import kept
-from appca.words import InputError, capital, counted, listed, percent, shortened, signed
+from appca.words import InputError, capital, counted, listed, percent, refuse_if, shortened, signed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,9 +93,12 @@ def listing(dataset: Dataset, shown: Shown) -> None:
     total = len(shares)
     st.caption(f"{counted(total, 'component')}, {percent(whole, 1)} of the variance")
     first, cards = first_of_page(total, PAGE, f"drawer-components-{shown.config.id}"), ""
+    halves, ours = diagnostics.halves_here(dataset, shown)
+    cosines = np.median(halves.cosines, axis=0) if halves and ours else np.ones(total)
     for k in range(first, min(first + PAGE, total)):
         picture, weights = _look(dataset, shown, k)
         top = _top(shown, k, float(shares[k]))
+        top += tag("div", "Halves of the rows differ in it", "ca-doubt") * (cosines[k] < RECOVERED)
         body = tag("div", picture, "ca-look") * bool(picture) + tag("div", top + weights)
         columns = "50px minmax(0, 1fr)" if picture else "minmax(0, 1fr)"
         style = f"grid-template-columns:{columns};padding:12px"
@@ -113,9 +117,7 @@ def _acts(dataset: Dataset, shown: Shown) -> dict[str, kit.Act]:
 
 def _place(shown: Shown, text: str) -> int:
     k, K = int(text), len(shown.fitted.components)
-    if not 0 <= k < K:
-        msg = f"There are {K} components; got number {k}."
-        raise ValueError(msg)
+    refuse_if(not 0 <= k < K, f"There are {K} components; got number {k}.")
     return k
 
 
@@ -191,7 +193,11 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
     for classes in controls.classes(dataset):
         codes = classes.codes[extremes(shown.fitted, k, JUDGED, dataset.missing)[not is_low]]
         most = [a for a, part in common(list(classes.names), codes[codes >= 0], 2) if part >= 0.5]
-        mostly = f" · mostly {', '.join(shortened(name, 16) for name in most)}" if most else ""
+        mostly = (
+            f" · of {JUDGED} mostly {', '.join(shortened(name, 16) for name in most)}"
+            if most
+            else ""
+        )
     title = f"the {len(rows)} rows with the most {'negative' if is_low else 'positive'} scores"
     if dataset.image_shape is None:
         seen = ", ".join(tag("span", words(shortened(name, 14))) for name in dataset.ids[rows])

@@ -196,7 +196,7 @@ def _of_rows(dataset: Dataset, shown: Shown) -> list[Check]:
     return checks + diagnostics.of_rows(fitted, repeated, dataset.sparse_rows.mean(), few)
 
 
-def _halves(dataset: Dataset, shown: Shown) -> tuple[Stability | None, bool]:
+def halves_here(dataset: Dataset, shown: Shown) -> tuple[Stability | None, bool]:
     """Return the outcome of fits to halves, and whether its components have the page's numbers."""
     config, order = halves_of(shown.config), list(shown.numbering.order)
     outcome = config.outcome(home()) if config is not None else None
@@ -213,7 +213,11 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
     if fitted.posterior or kit.still_improves(shown) or is_odd:
         return kit.ending(shown)
     used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
-    every = [*used, *diagnostics.of_halves(*_halves(dataset, shown)), *_of_rows(dataset, shown)]
+    every = [
+        *used,
+        *diagnostics.of_halves(*halves_here(dataset, shown)),
+        *_of_rows(dataset, shown),
+    ]
     level = diagnostics.worst(every)
     said = next(check.label for check in every if check.level == level)
     return {"good": "Fits well", "unknown": kit.ending(shown)}.get(level, said)
@@ -237,7 +241,7 @@ def verdict(dataset: Dataset, shown: Shown) -> tuple[diagnostics.Level, list[Che
         checks = diagnostics.of_climb(fitted.log_likelihoods, shown.info.stop_reason, share)
     checks += kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
     if halves is not None:
-        checks += diagnostics.of_halves(*_halves(dataset, shown))
+        checks += diagnostics.of_halves(*halves_here(dataset, shown))
     else:
         why = "This check does not support the model: compare the fit with another start."
         checks.append(Check("doubtful", "Not checked on halves", why))
@@ -294,7 +298,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
                 st.caption(str(error))
         with st.expander("Components over the draws", icon=":material/tonality:"):
             _components(dataset, shown)
-    if (stability := _halves(dataset, shown)[0]) is not None:
+    if (stability := halves_here(dataset, shown)[0]) is not None:
         with st.expander("Are the components recovered?", icon=":material/replay:"):
             figure = plots.stability(stability.cosines, (ROUGHLY, RECOVERED))
             chart(figure, "choose_stability")

@@ -150,12 +150,10 @@ def _bar(dataset: Dataset) -> tuple[Place, ...]:
     label = f"**{markdown(dataset.name)}**"
     if f"{dataset.n_rows:,}" not in dataset.name:
         label += f" :gray[{counted(dataset.n_rows, 'row')}]"
-    columns = counted(dataset.n_features, "column")
-    if dataset.image_shape is not None:
-        columns = f"{' × '.join(map(str, dataset.image_shape))} pixels"
+    size = f"{dataset.n_rows:,} rows × {dataset.n_features:,}"
     with st.container(key="explore_bar", **kit.LINE):
         with st.popover(label, icon=":material/database:", key="bar_data", width="content"):
-            st.markdown(f"**{markdown(dataset.name)}**  \n{dataset.n_rows:,} rows, {columns}")
+            st.markdown(f"**{markdown(dataset.name)}**  \n{size}")
             if gone := state.left_out(dataset):
                 st.caption(markdown(f"Without {gone['why']}"))
                 press("Put all rows back", "put_back", state.put_back, dataset)

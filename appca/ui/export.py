@@ -175,9 +175,7 @@ def _judged(dataset: Dataset, shown: fits.Shown) -> str:
     return trust + section("Unusual rows", paragraph(text), listing)
 
 
-HEADINGS = "Names of components as headings", False, "export_named"  # label, default, key
-INCLUSIONS = "Inclusion probabilities", False, "export_inclusion"
-NAMED = "The names given on the page Components, instead of component_1 and so on."
+INCLUSIONS = "Inclusion probabilities", False, "export_inclusion"  # label, default, key
 INCLUSION = "The probability that a row uses each component, in further columns."
 LINES = "One line per row: id, labels, subspace and its probability, scores (zero for unused "
 LINES += "components), mean squared error, log-likelihood. NPZ has the components, too."
@@ -248,10 +246,9 @@ def projections(dataset: Dataset, shown: fits.Shown, rows: np.ndarray | None) ->
     with card("Projections", LINES):
         place = st.container()
         with st.container(horizontal=True, gap="medium"):
-            look: Any = {"persist_state": "session"}
-            named = any(shown.fitted.names) and st.toggle(*HEADINGS, help=NAMED, **look)
-            inclusion = st.toggle(*INCLUSIONS, help=INCLUSION, **look)
-        columns = Columns(bool(named), bool(inclusion), controls.is_by_type(dataset))
+            inclusion = st.toggle(*INCLUSIONS, help=INCLUSION, persist_state="session")
+        named = any(shown.fitted.names)
+        columns = Columns(named, bool(inclusion), controls.is_by_type(dataset))
         with place:
             made = partial(projection_table, dataset, shown.fitted, rows, columns)
             table_buttons(made, shown, stem, columns=columns)

@@ -12,13 +12,12 @@ from appca.analysis.components import fullest, opens_in_pair_view, patterns, ran
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, types_of
 from appca.analysis.rows import Mixture, SimilarRows, mixtures, similar
-from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import is_ink
 from appca.data.dataset import Dataset
 from appca.plots import groups as differences
 from appca.plots.components import component_image
 from appca.plots.style import MISSING
-from appca.ui import canvas, controls, downloads, kit, rows, state
+from appca.ui import controls, downloads, kit, rows, state
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
@@ -92,15 +91,16 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
             look: Any = {"on_select": "rerun", "selection_mode": "single-cell"}
             key = f"classes_apart-{shown.key}-{classes.title}"
             seen: Any = st.dataframe(pd.DataFrame(of.table, names, names), key=key, **look)
+            if of.ends:
+                columns = ["highest in the class, by Cliff's delta", "lowest"]
+                st.dataframe(pd.DataFrame(of.ends, names, columns), key="markers")
             most = overlap.most_near(classes.codes, nearest(dataset, shown))
             for row, name in seen["selection"]["cells"]:
                 here = np.flatnonzero((classes.codes == row) & (most == names.index(name)))
-                if not len(here):
-                    continue
                 text = f"Select {counted(len(here), 'row')}: {names[row]} among {name}"
                 press(markdown(text), "classes_select", state.put, dataset, here, icon=LASSO)
                 st.caption(markdown(listed(dataset.ids[here].tolist(), IMAGES)))
-                if dataset.image_shape is not None:
+                if dataset.image_shape is not None and len(here):
                     picture = strip(dataset, here[:IMAGES])
                     st.html(tag("img", "", src=picture, alt="their images", style="height:56px"))
         said = st.session_state.setdefault(state.KEYS.findings, {})  # the report includes it
@@ -188,9 +188,8 @@ def _comparison_table(comparison: GroupComparison) -> None:
 
 PAGE, KINDS_PAGE, LEAST_MEMBERS = 6, 30, 3  # two rows may be similar by chance
 IMAGES, LINES, FEATURES = 12, 4, 5
-CHIPS, LETTERS, SIZES = 6, 32, (5, 200)
+CHIPS, LETTERS, SIZES, MOST_SUBSPACES = 6, 32, (5, 200), 40
 THREE = "grid-template-columns:repeat(auto-fill,minmax(min(400px,100%),1fr))"
-MOST_SUBSPACES, PANEL_HEIGHT = 40, 620
 
 
 class FoundGroups(NamedTuple):
@@ -223,26 +222,17 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
     said += " A row can be in several." * by_pair
     st.markdown(f"{said} Click one to select it, and see above how its rows differ.")
     n, start = len(members), first_of_page(len(members), PAGE, f"similar-{shown.key}-{size}")
-    chosen, cards, panel = state.get(dataset), "", groups.groups[start]
+    chosen, cards = state.get(dataset), ""
     for place in range(start, min(start + PAGE, n)):
         group = groups.groups[place]
         is_chosen = int(chosen.sum()) == len(group.rows) and bool(chosen[group.rows].all())
         cards += _card(dataset, shown, groups, place, is_chosen)
-        panel = group if is_chosen else panel
 
     def select(text: str, _: str) -> None:
         if 0 <= int(text) < n:
             state.put(dataset, groups.groups[int(text)].rows)
 
-    with st.container(key="beside_similar"):
-        left, right = st.columns([1, 1], gap="medium")
-    with left:
-        kit.acting(tag("div", cards, "ca-group-list"), "similar", {"group": select})
-    with right:
-        colouring = next(iter(colour_choices(dataset)))
-        scene, view = canvas.scene_of(dataset, shown, colouring), ("subspaces", "pairs")[by_pair]
-        look: Any = {"height": PANEL_HEIGHT, "options": {"panels": [title(panel.components)]}}
-        canvas.draw(dataset, scene, view, colouring, key="similar_panel", **look)
+    kit.acting(tag("div", cards, "ca-cards", style=THREE), "similar", {"group": select})
 
 
 @by_key(16)
@@ -321,11 +311,10 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
 
 MANY_MISFITS, MOST_WRONG = 0.05, 0.02  # shares of rows: misfits of a bad fit; wrong labels
 HELP = (
-    "Distance from the subspace: the residual of the components (Q). Distance within it: how large "
-    "the scores are for their components (Hotelling's T²). Listed whatever K and L: a value far "
-    "beyond the others of its feature, or a large Mahalanobis distance; a row with more of its 10 "
-    "nearest in another class than in its own, if classes stand apart; a row that discriminants "
-    "learned from others give to another class at 95%; a row far from the fifth nearest of its own."
+    "Far from its subspace: a large residual (Q). Far out within it: large scores (T²). "
+    "Listed whatever K and L: a value far beyond the others of its feature, or a large Mahalanobis "
+    "distance; a row whose 10 nearest are rather of another class, if classes stand apart; a row "
+    "far from the fifth nearest of its own."
 )
 WHAT_TO_DO = "Check the first rows. One far from its subspace is often an error, or of a kind that "
 WHAT_TO_DO += "the fit has not learned; one far out within it is extreme, or an error."
@@ -393,13 +382,14 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     said, odd, columns = rows.unusual(dataset, shown)
     beyond = said.order[~said.fits[said.order]]
     answer, tails = unusual_sentences(dataset, shown)
+    if (others := suspects(dataset, shown, odd)) and not len(beyond):
+        answer = f"{answer.partition('; the farthest')[0]}; rows listed below have other reasons."
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**{markdown(answer)}**", width="content", help=HELP)
         if len(alone := beyond[columns[rows.ALIKE][beyond] == ""] if len(beyond) else beyond):
             press("Select", "unusual_select", state.put, dataset, alone, icon=LASSO)
             gone = counted(len(alone), "unusual row")
             controls.leave_out_button("Leave out", dataset, alone, gone, "unusual_leave_out")
-    others = suspects(dataset, shown, odd)
     t2, q = (np.flatnonzero(far & ~said.fits).tolist() for far in said.ratios.T > 1)
     every = {"far from its subspace": q, "far out within its subspace": t2} | others
     first = [*dict.fromkeys([*beyond.tolist(), *(row for of in others.values() for row in of)])]

@@ -174,14 +174,10 @@ def body(dataset: Dataset, shown: fits.Shown) -> None:
     if said := kept_of_row(f"sets-{shown.key}-{row}", probable):
         st.caption(f"Probability of each panel: {said}")
     within = described.near_in_subspace(fitted, row, NEAREST)
-    around = near_rows(dataset, shown, row)
     _neighbours(dataset, within, "Nearest in this panel", "panel")
-    _neighbours(dataset, around, "Nearest in the data", "data")
-    near = np.array([row, *within, *around])
-    with st.container(horizontal=True, gap="small"):
-        press("Select neighbours", "select_neighbours", state.put, dataset, near)
-        why = str(dataset.ids[row])
-        controls.leave_out_button("Leave out", dataset, near[:1], why, "point_leave_out")
+    _neighbours(dataset, near_rows(dataset, shown, row), "Nearest in the data", "data")
+    of = dataset, np.array([row]), str(dataset.ids[row])
+    controls.leave_out_button("Leave out", *of, "point_leave_out")
 
 
 def equation(fitted: FittedRun, pieces: described.RowParts) -> str:

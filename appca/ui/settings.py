@@ -77,9 +77,6 @@ def preprocessing(dataset: Dataset) -> None:
     elif kind == "share":
         limits = kit.around((1.0, 99.99), shown["share"])
         right.number_input("Share of variance, %", *limits, **look("share", format="%g"))
-    suggested = suggest(dataset, options.prepare)
-    if options != suggested:
-        kit.press("Use the suggestion", "pre-suggest", state.set_preprocessing, suggested)
 
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}

@@ -88,9 +88,9 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     pairs = Dataset("pairs", X, n, {"subject": n // 2})
     assert (groups.nearest(pairs, of[1]) // 2 != n[:, None] // 2).all(), "other units"
     lone = X + [4, 0, 0, 0] * (n == 30)[:, None]  # towards no other class
-    assert 30 in groups.apart_in_class(replace(of[0], X=lone), of[1], codes)
+    assert 30 in of_classes.apart_in_class(lone, codes)
     H = stats.kruskal(X[codes == 0, 0], X[codes == 1, 0]).statistic
-    assert f"a {H / 119:.2f}" in of_classes.separating(X, "abcd", codes)
+    assert f"a {H / 119:.2f}" in of_classes.marked(X, "abcd", codes)[0]
     gaps = np.zeros(X.shape, bool)
     gaps[7] = [True, False, True, True]
     filled = replace(of[1], imputed=X[gaps])  # neighbours are those of the model's values

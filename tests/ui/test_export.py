@@ -103,7 +103,7 @@ def test_each_button_saves_what_it_says(start, made, tmp_path):
         assert saved_file["varm/appca"].shape[0] == 64
     state.rename(run, 1, "width & <b>")
     app.run()
-    for key in ("export_named", "export_inclusion"):
+    for key in ("export_inclusion",):
         healthy(app.toggle(key=key).set_value(True).run())
     heading = file(made, "projection-csv").decode().splitlines()[0].split(",")
     assert heading[3:7] == ["component_1", "width & <b>", "component_3", "component_4"]
