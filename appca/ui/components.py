@@ -94,7 +94,7 @@ def listing(dataset: Dataset, shown: Shown) -> None:
     st.caption(f"{counted(total, 'component')}, {percent(whole, 1)} of the variance")
     first, cards = first_of_page(total, PAGE, f"drawer-components-{shown.config.id}"), ""
     halves, ours = diagnostics.halves_here(dataset, shown)
-    cosines = np.median(halves.cosines, axis=0) if halves and ours else np.ones(total)
+    cosines = np.median(halves.cosines, axis=0).tolist() if halves and ours else [1.0] * total
     for k in range(first, min(first + PAGE, total)):
         picture, weights = _look(dataset, shown, k)
         top = _top(shown, k, float(shares[k]))

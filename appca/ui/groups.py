@@ -280,7 +280,7 @@ def _kinds(dataset: Dataset, shown: Shown, classes: Classes) -> None:
         name = shortened(classes.names[code], LETTERS)
         some = members[np.linspace(0, len(members) - 1, min(IMAGES, len(members))).astype(int)]
         seen = tag("img", "", src=strip(dataset, some), alt="from the centre") if drawn else ""
-        sides = ((d.name, *differences.sides(d)) for d in unlike)
+        sides = ((d.name, *differences.sides(d)) for d in unlike[:FEATURES])
         how = "; ".join(f"{name} {here}, the others {there}" for name, here, there in sides)
         seen += "" if drawn else tag("div", words(how or "no clear kinds"))
         seen = tag("div", tag("b", words(name)) + tag("span", size, "ca-quiet")) + seen
