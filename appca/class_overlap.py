@@ -11,7 +11,8 @@ from appca.words import minus, percent
 NEAREST, TYPICAL = 10, 7  # nearest rows; those of a usual row's class in classes that stand apart
 MOST_SHOWN, NAMED, MARKED = 10, 3, 5  # features; pairs of classes; features of a class
 MOST_VALUES, MOST_PRODUCTS = 1 << 24, 1e10  # numbers to rank; to multiply in covariances
-KINDS, LEAST, STARTS, SCORES = 3, 5, 10, 4  # kinds of a class; fewest rows of one; of k-means
+KINDS, LEAST, STARTS, SCORES = 4, 5, 10, 4  # kinds of a class; fewest rows of one; of k-means
+KS = np.arange(2, KINDS + 1)
 LEAST_IN_CLASS, FEW_APART, FIFTH, APART = 20, 3, 5, 1.5  # rows of a class; listed; how far
 SLIGHT, REPEATS = 0.1, 3  # share of a feature's deviation in classes; cross-validations
 SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
@@ -149,13 +150,18 @@ def kinds(
     split = list[np.ndarray]()
     for code in range(codes.max() + 1):
         rows = np.flatnonzero(codes == code)
-        n = min(KINDS, len(rows) // LEAST)
-        parts = [part for part, _ in clustered(Y[rows], n, starts=STARTS)] if n else []
-        if types is not None and n:
+        n, parts = min(KINDS, len(rows) // LEAST), [np.arange(len(rows))]
+        if types is None and n > 1:  # as many as Calinski and Harabasz (1974) prefer
+            tried, k = [clustered(Y[rows], k, starts=STARTS) for k in KS[: n - 1]], KS[: n - 1]
+            inside = np.array([sum(len(part) * x for part, x in of) for of in tried]) + 1e-12
+            whole = Y[rows].var(axis=0).sum() * len(rows)
+            ratios = (whole / inside - 1) * (len(rows) - k) / (k - 1)
+            parts = [part for part, _ in tried[int(ratios.argmax())]]
+        elif types is not None and n:
             left, sizes, _ = np.linalg.svd(Y[rows] - Y[rows].mean(axis=0), full_matrices=False)
             of = types((left * sizes)[:, : max(1, min(SCORES, len(rows) // FOLDS, len(sizes)))])
             parts = [np.flatnonzero(of == kind) for kind in range(of.max() + 1)]
-        split += sorted((rows[part] for part in parts), key=len, reverse=True)
+        split += sorted((rows[part] for part in parts if len(part)), key=len, reverse=True)
     return split
 
 

@@ -130,9 +130,8 @@ def _by_name(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for key, values in pairs:
         name = ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
-        if name in columns:
-            msg = f"Two columns of the table are called “{shortened(name)}”; rename one of them."
-            raise InputError(msg)
+        msg = f"Two columns of the table are called “{shortened(name)}”; rename one of them."
+        refuse_if(name in columns, msg)
         columns[name] = values
     return columns
 
@@ -262,9 +261,8 @@ def matrix_of(X: Any) -> Matrix:
     parts = []
     for name, column in columns.items():
         x, _ = _plain(column, as_numbers=True)
-        if x.dtype.kind not in "biuf":
-            msg = f"Column “{shortened(name)}” of X has values that are not numbers; drop it."
-            raise InputError(msg)
+        msg = f"Column “{shortened(name)}” of X has values that are not numbers; drop it."
+        refuse_if(x.dtype.kind not in "biuf", msg)
         parts.append(x if x.dtype.kind in "iu" else x.astype(np.float64))
     return Matrix(np.column_stack(parts or [np.empty((len(X), 0))]), names)
 

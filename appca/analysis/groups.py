@@ -235,10 +235,12 @@ def classes_apart(
     if label != dataset.related:
         share, told = class_overlap.discriminated(prepared(dataset, fitted), codes, dataset.units)
     if np.isfinite(share):
-        said += f". Linear discriminants, cross-validated, tell {percent(share)}"
+        said += f". Shrunken linear discriminants, cross-validated, tell {percent(share)}"
     others = f" of another {dataset.related}" * bool(dataset.related)
+    repeated = len(dataset.repeated_rows)
     about = f"Rows of each {label} by the commonest of their {NEAREST} nearest rows{others}; of "
     about += "equally common ones their own, or else the nearer."
+    about += f" Repeated rows, {repeated:,}, count as near." * bool(repeated)
     best, ends, Y = list[str](), class_overlap.Ends(), prepared(dataset, fitted)
     far = class_overlap.apart_in_class(Y, codes) if _are_comparable(dataset) else {}
     if dataset.image_shape is None and dataset.X.size <= class_overlap.MOST_VALUES:
@@ -248,7 +250,7 @@ def classes_apart(
         about += f" Nearest mean: {class_overlap.nearest_means(Y, codes, names)}."
     if dataset.image_shape is not None and (of := dataset.labels.get("name")) is not None:
         pairs = class_overlap.closest_inside(Y, codes, names, of)
-        about += f" The two nearest of one name are most often {pairs}."
+        said += f". Nearest inside a name, most often: {pairs}"
     return ClassesApart(said, about, table, told, far, ends)
 
 

@@ -39,7 +39,7 @@ WIDE, COLUMNS, LARGEST_SIDE, MOST_PANELS = 10.5, 6, 2.2, 30
 STRIP, MAP_SIDE = (8.0, 0.9), 6.5
 LETTERS_AN_INCH = 14.0
 TILE, ROOM = 0.19, 1.5  # inches per image; minimum distance relative to the image size
-LISTED_CLASSES = 40  # maximum number of colours in a legend
+LISTED_CLASSES, DENSE = 40, (60, 180)  # most colours in a legend; size of points, on a map
 NAME, LEGEND_LINE = 30, 0.22  # letters; inches
 MARKERS = dict(zip(SHAPES, "oDsP^", strict=True))
 LARGEST = 12_000  # number of points above which an SVG contains them as pixels
@@ -96,7 +96,13 @@ def draw(
             left = GAP + column * (wide + GAP)
             bottom = MARGIN + HEAD + high + line * (high + HEAD + FOOT)
             box = (left / width, 1 - bottom / height, wide / width, high / height)
-            _panel(drawing, figure.add_axes(box), panels[p])
+            _panel(drawing, axes := figure.add_axes(box), panels[p])
+            if kind == "map" and 1 < len(coloured["names"]) <= LISTED_CLASSES:
+                at = np.array(_coordinates(scene, layout, panels[p], np.arange(len(colours))))
+                for code in np.unique(codes[codes < len(coloured["names"])]):
+                    x, y = np.median(at[:, codes == code], axis=1)  # the middle of its rows
+                    look: dict[str, Any] = {"color": table[code, :3], "weight": "bold", "size": 9}
+                    axes.text(x, y, shortened(coloured["names"][code], 20), ha="center", **look)
         if coloured["kind"] == "quantity":
             _scale(figure, coloured, theme)
         if kind != "map" and (scene.buffers["doubt"] < scene.meta["doubt_below"]).any():
@@ -129,7 +135,8 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     points = axes.scatter(
         x,
         y,
-        s=float(np.clip(60 / np.sqrt(len(rows) + 1), 1.2, 5)) * (1 if shapes is None else 2),
+        s=float(np.clip(DENSE[header["kind"] == "map"] / np.sqrt(len(rows) + 1), 1.2, 5))
+        * (1 if shapes is None else 2),
         linewidths=np.where(doubtful, 0.4, 0).tolist(),
         zorder=1,
         facecolors=np.where(doubtful[:, None], 0.0, colours[rows]),

@@ -429,9 +429,7 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         _variance(dataset, shown, classes, sets)
         return
     if classes is None:
-        used = active.mean(axis=0, dtype=np.float64)
-        text = f"{capital(named[used.argmax()])} is used most, by {percent(used.max())} of rows"
-        st.markdown(f"**{markdown(text)}.** A column of classes shows which components they share.")
+        st.caption("A column of classes shows which components they share.")
         return
     between = components.sharing(active, classes.codes, len(classes.names))
     chart(popularity_map(between.uses, classes.names, named), "sharing_map")

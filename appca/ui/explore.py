@@ -150,10 +150,11 @@ def _bar(dataset: Dataset) -> tuple[Place, ...]:
     label = f"**{markdown(dataset.name)}**"
     if f"{dataset.n_rows:,}" not in dataset.name:
         label += f" :gray[{counted(dataset.n_rows, 'row')}]"
-    size = f"{dataset.n_rows:,} rows × {dataset.n_features:,}"
     with st.container(key="explore_bar", **kit.LINE):
         with st.popover(label, icon=":material/database:", key="bar_data", width="content"):
-            st.markdown(f"**{markdown(dataset.name)}**  \n{size}")
+            st.markdown(
+                f"**{markdown(dataset.name)}**  \n{dataset.n_rows:,} × {dataset.n_features:,}"
+            )
             if gone := state.left_out(dataset):
                 st.caption(markdown(f"Without {gone['why']}"))
                 press("Put all rows back", "put_back", state.put_back, dataset)

@@ -11,7 +11,7 @@ from appca.analysis import groups as analysis
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import MOST_SHOWN, GroupComparison, compare, sentence, types_of
-from appca.analysis.rows import Mixture, SimilarRows, mixtures, similar
+from appca.analysis.rows import SimilarRows, similar
 from appca.canvas.sheets import is_ink
 from appca.data.dataset import Dataset
 from appca.plots import groups as differences
@@ -163,10 +163,9 @@ def _group_means(dataset: Dataset, sides: list[np.ndarray], key: str, prepare: A
     drawn = {"these rows": means[0], "the others": means[1], "difference": difference}
     figures = [figure(picture, name, f"mean image: {name}") for name, picture in drawn.items()]
     st.html(tag("div", "".join(figures), "ca-means"))
-    ends = ("Full red", "full blue") if len(shape) == 2 else ("A full colour", "its absence")
     more = ("darker", "lighter") if is_ink(dataset) else ("lighter", "darker")
-    more = more if len(shape) == 2 else ("more", "less")
-    st.caption(f"Mean images. {ends[0]} is {number(limit)} {more[0]}, {ends[1]} as much {more[1]}.")
+    full = "Full red" if len(shape) == 2 else "A full colour"
+    st.caption(f"Mean images. {full} is {number(limit)} {more[0]}, the opposite as much {more[1]}.")
 
 
 def _comparison_table(comparison: GroupComparison) -> None:
@@ -193,10 +192,9 @@ THREE = "grid-template-columns:repeat(auto-fill,minmax(min(400px,100%),1fr))"
 
 
 class FoundGroups(NamedTuple):
-    """The groups of a run in the order shown, with their classes, if any."""
+    """The groups of a run, with their classes, if any."""
 
-    groups: list[SimilarRows]
-    mixtures: list[Mixture]
+    groups: list[SimilarRows]  # tightest first
     by_pair: bool  # within pairs of components, not subspaces
     classes: Classes | None
 
@@ -209,16 +207,11 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
         size = int(st.number_input("Rows per group", *SIZES, usual, width=130, **widget))
     members = _grouped(f"{shown.key}-{size}", shown.fitted, size)
     by_pair = opens_in_pair_view(shown.fitted.active)
-    groups = FoundGroups(sorted(members, key=lambda group: group.spread), [], by_pair, classes)
-    if classes is not None:
-        mixed = mixtures(members, classes.codes, len(classes.names))
-        ordered, classed = [of for of, _ in mixed], [each for _, each in mixed]
-        groups = groups._replace(groups=ordered, mixtures=classed)
+    groups = FoundGroups(sorted(members, key=lambda group: group.spread), by_pair, classes)
     if not members:
         st.info("No three rows are close together. Ask for larger groups, or for fewer components.")
         return
-    first = f" The {'tightest' if classes is None else 'most mixed'} come first."
-    said = f"**{counted(len(members), 'group')} of similar rows.**{first}"
+    said = f"**{counted(len(members), 'group')} of similar rows.** The tightest come first."
     said += " A row can be in several." * by_pair
     st.markdown(f"{said} Click one to select it, and see above how its rows differ.")
     n, start = len(members), first_of_page(len(members), PAGE, f"similar-{shown.key}-{size}")
@@ -248,7 +241,8 @@ def _card(dataset: Dataset, shown: Shown, groups: FoundGroups, place: int, is_ch
     size = counted(len(group.rows), "row") + f", {few:,} with few values" * bool(few)
     head += tag("span", size, "ca-quiet")
     if classes is not None:
-        counts, chips = groups.mixtures[place].counts, ""
+        codes, chips = classes.codes[group.rows], ""
+        counts = np.bincount(codes[codes >= 0], minlength=len(classes.names))
         order = [c for c in np.argsort(-counts, kind="stable") if counts[c]]
         for c in order[:CHIPS]:
             text = f"{shortened(classes.names[c], LETTERS)} ({counts[c]:,})"
@@ -396,18 +390,15 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     reasons = {
         row: [x.split(",")[0].lower() for x, of in every.items() if row in of] for row in first
     }
-    first.sort(key=lambda row: -len(reasons[row]))
+    alike = columns.get(rows.ALIKE, np.full(dataset.n_rows, ""))
+    first.sort(key=lambda row: (str(alike[row]), -len(reasons[row])))
     order = np.r_[np.array(first, int), said.order[~np.isin(said.order, first)]]
     if first:
         why = ["; ".join(reasons.get(row, "")) for row in range(dataset.n_rows)]
         columns = {"listed": np.array(why)} | columns
     for classes in controls.classes(dataset) if dataset.image_shape is None else ():
-        worst = kept(
-            f"unlike-{dataset.digest}-{classes.title}",
-            partial(overlap.unlike_class, dataset.X, classes.codes),
-        )
-        names = np.array(["", *dataset.column_names])[worst + 1]
-        columns[f"unlike its {classes.title} in"] = names
+        worst = overlap.unlike_class(dataset.X, classes.codes)
+        columns[f"unlike its {classes.title} in"] = np.array(["", *dataset.column_names])[worst + 1]
     if shown.config.preprocessing.get("prepare") == "ranks":
         tails += " Ranks, as in this fit, hide extreme values."
     n = int(state.get(dataset).sum())

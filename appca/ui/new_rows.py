@@ -33,7 +33,7 @@ from appca.ui.downloads import table_buttons
 from appca.ui.fits import LIVE_SECONDS, Shown
 from appca.ui.rows import draw, nearest_classes
 from appca.ui.services import by_key
-from appca.words import InputError, counted, shortened
+from appca.words import InputError, counted, refuse_if, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,9 +102,8 @@ def _outcome(
         return read_apart(named, limits=limits, **_options | ({"roles": roles} if roles else {}))
 
     try:
-        if len(_files) > MOST_FILES:
-            msg = f"A browser may lose some of more than {MOST_FILES} files; use one ZIP file."
-            raise InputError(msg)
+        msg = f"A browser may lose some of more than {MOST_FILES} files; use one ZIP file."
+        refuse_if(len(_files) > MOST_FILES, msg)
         matched = read_as(opened, _wanted)
     except InputError as error:
         return None, str(error), error.report or {}

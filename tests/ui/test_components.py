@@ -53,7 +53,7 @@ def test_a_table_has_its_columns_and_a_label_of_numbers_is_no_class(start):
     app = healthy(start("components/gallery", data=signal))
     assert html(app).count('data-act="select"') == 8
     assert " · " not in html(app).partition('class="ca-gallery"')[2].partition("ca-side")[0]
-    assert "is used most" in told(healthy(go(app, "components/meaning")))
+    assert "which components they share" in told(healthy(go(app, "components/meaning")))
 
 
 def test_what_the_browser_sends_is_checked(monkeypatch):
