@@ -131,7 +131,7 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
         axis.set_label_text(label, size=8, color=theme["soft"], parse_math=False)
         axis.set_major_locator(MaxNLocator(max(3, round(length))) if label else NullLocator())
         axis.labelpad = 1
-    doubtful = scene.buffers["doubt"][rows] < meta["doubt_below"]
+    doubtful = (scene.buffers["doubt"][rows] < meta["doubt_below"]) & (header["kind"] != "map")
     points = axes.scatter(
         x,
         y,

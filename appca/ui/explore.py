@@ -147,14 +147,12 @@ def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
 
 
 def _bar(dataset: Dataset) -> tuple[Place, ...]:
-    label = f"**{markdown(dataset.name)}**"
+    name = label = f"**{markdown(dataset.name)}**"
     if f"{dataset.n_rows:,}" not in dataset.name:
         label += f" :gray[{counted(dataset.n_rows, 'row')}]"
     with st.container(key="explore_bar", **kit.LINE):
         with st.popover(label, icon=":material/database:", key="bar_data", width="content"):
-            st.markdown(
-                f"**{markdown(dataset.name)}**  \n{dataset.n_rows:,} × {dataset.n_features:,}"
-            )
+            st.markdown(f"{name}  \n{dataset.n_rows:,} rows × {dataset.n_features:,}")
             if gone := state.left_out(dataset):
                 st.caption(markdown(f"Without {gone['why']}"))
                 press("Put all rows back", "put_back", state.put_back, dataset)
