@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from appca.words import minus, percent
 
@@ -92,7 +91,7 @@ def marked(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> tuple[list
 def nearest_means(Y: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> str:
     """Say which mean of prepared rows Y (N, D) is nearest to that of each class."""
     means = np.stack([Y[codes == code].mean(axis=0) for code in range(len(names))])
-    apart = cdist(means, means) + np.diag(np.full(len(means), np.inf))
+    apart = np.linalg.norm(means[:, None] - means, axis=2) + np.diag(np.full(len(means), np.inf))
     return ", ".join(f"of {names[c]} {names[d]}" for c, d in enumerate(apart.argmin(axis=1)))
 
 
@@ -101,7 +100,8 @@ def closest_inside(Y: np.ndarray, codes: np.ndarray, names: Sequence[str], of: n
     pairs = Counter[str]()
     for group in np.unique(of):
         rows = np.flatnonzero((of == group) & (codes >= 0))
-        apart = np.where(codes[rows][:, None] == codes[rows], np.inf, cdist(Y[rows], Y[rows]))
+        apart = np.linalg.norm(Y[rows][:, None] - Y[rows], axis=2)
+        apart[codes[rows][:, None] == codes[rows]] = np.inf
         if np.isfinite(apart).any():
             two = sorted(codes[rows[list(np.unravel_index(apart.argmin(), apart.shape))]])
             pairs[" and ".join(names[code] for code in two)] += 1

@@ -176,7 +176,7 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     assert f"“{table['id'][0]} (near " in first, "rows among others come first"
     assert far[n:].is_monotonic_decreasing, "then the farthest"
     assert (table["stands out"] == "no").all()
-    assert "Many rows are far out, but none stands apart; the farthest" in told(app)
+    assert "Many rows are far out, but none stands apart; rows listed" in told(app)
     assert "Tails are heavier than the model's" in told(app)
     wine = load("wine")
     X = np.vstack([wine.X, wine.X[:2]])

@@ -90,7 +90,6 @@ def test_the_drawer_renames_turns_and_tells_components_a_selection_and_a_row(sta
     tab(app, "point")
     assert address(app)["row"] == "digit-800"
     assert "× component" in told(app)
-    click(app, "point_next")
 
 
 def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start):
