@@ -1,7 +1,8 @@
 """How far classes of rows lie apart: by their nearest rows, by features, by discriminants."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,9 +10,8 @@ from appca.words import minus, percent
 
 NEAREST, TYPICAL = 10, 7  # nearest rows; those of a usual row's class in classes that stand apart
 MOST_SHOWN, NAMED, MARKED = 10, 3, 5  # features; pairs of classes; features of a class
-MOST_VALUES, MOST_PRODUCTS = 1 << 24, 1e10  # numbers to rank; to multiply in covariances
+MOST_VALUES, WIDE = 1 << 24, 100  # numbers to rank or tell; features to tell
 KINDS, LEAST, STARTS, SCORES = 4, 5, 10, 4  # kinds of a class; fewest rows of one; of k-means
-KS = np.arange(2, KINDS + 1)
 LEAST_IN_CLASS, FEW_APART, FIFTH, APART = 20, 3, 5, 1.5  # rows of a class; listed; how far
 SLIGHT, REPEATS = 0.1, 3  # share of a feature's deviation in classes; cross-validations
 SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
@@ -82,9 +82,10 @@ def marked(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> tuple[list
     shares = counts @ np.square(means) / np.maximum(np.square(ranks).sum(axis=0), 1)
     deltas, told = 2 * means / np.maximum(len(of) - counts, 1)[:, None], Ends()
     for delta in deltas:
-        order = np.argsort(-delta, kind="stable")[:MARKED], np.argsort(delta)[:MARKED]
-        ends = ([f"{names[j]} {minus(f'{delta[j]:+.2f}')}" for j in end] for end in order)
-        told.append((", ".join(next(ends)), ", ".join(next(ends))))
+        order = np.argsort(-delta, kind="stable")
+        ends = order[delta[order] > 0][:MARKED], order[::-1][delta[order[::-1]] < 0][:MARKED]
+        each = ([f"{names[j]} {minus(f'{delta[j]:+.2f}')}" for j in end] for end in ends)
+        told.append((", ".join(next(each)), ", ".join(next(each))))
     return [f"{names[j]} {shares[j]:.2f}" for j in np.argsort(-shares)[:MOST_SHOWN]], told
 
 
@@ -140,23 +141,17 @@ def clustered(
     return clusters
 
 
-def kinds(
-    Y: np.ndarray, codes: np.ndarray, types: Callable[[np.ndarray], np.ndarray] | None = None
-) -> list[np.ndarray]:
-    """Return the rows of clusters in each class, largest first, from the centre outwards.
+def kinds(Y: np.ndarray, codes: np.ndarray, most: int, types: Any = None) -> list[np.ndarray]:
+    """Return the rows of `most` clusters in each class, largest first, from the centre outwards.
 
-    With `types` of points (n, K), clusters are the types of principal scores.
+    With `types`, a function of points (n, K), clusters are the types of principal scores.
     """
     split = list[np.ndarray]()
     for code in range(codes.max() + 1):
         rows = np.flatnonzero(codes == code)
-        n, parts = min(KINDS, len(rows) // LEAST), [np.arange(len(rows))]
-        if types is None and n > 1:  # as many as Calinski and Harabasz (1974) prefer
-            tried, k = [clustered(Y[rows], k, starts=STARTS) for k in KS[: n - 1]], KS[: n - 1]
-            inside = np.array([sum(len(part) * x for part, x in of) for of in tried]) + 1e-12
-            whole = Y[rows].var(axis=0).sum() * len(rows)
-            ratios = (whole / inside - 1) * (len(rows) - k) / (k - 1)
-            parts = [part for part, _ in tried[int(ratios.argmax())]]
+        n, parts = min(most, len(rows) // LEAST), [np.arange(len(rows))]
+        if types is None and n > 1:
+            parts = [part for part, _ in clustered(Y[rows], n, starts=STARTS)]
         elif types is not None and n:
             left, sizes, _ = np.linalg.svd(Y[rows] - Y[rows].mean(axis=0), full_matrices=False)
             of = types((left * sizes)[:, : max(1, min(SCORES, len(rows) // FOLDS, len(sizes)))])
@@ -186,14 +181,17 @@ def discriminated(
     Y (N, D) are prepared rows. Covariances are shrunk (Ledoit and Wolf, 2004); units stay together.
     The share is NaN if classes are small or the data are large. The surest rows come first.
     """
+    from sklearn.decomposition import PCA
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_predict
 
     classes, counts = np.unique(codes[codes >= 0], return_counts=True)
     classes = classes[counts >= FOLDS]
     rows = np.flatnonzero(np.isin(codes, classes))
-    if len(classes) < 2 or max(len(Y), 5 * Y.shape[1]) * Y.shape[1] ** 2 > MOST_PRODUCTS:
+    if len(classes) < 2 or Y.size > MOST_VALUES:
         return np.nan, {}
+    if Y.shape[1] > WIDE:  # scores on principal axes, which are found without the classes
+        Y = PCA(min(WIDE, len(Y) - 1), svd_solver="randomized", random_state=0).fit_transform(Y)
     alone = len(np.unique(units[rows])) == len(rows)
     kind, groups = (StratifiedKFold, None) if alone else (StratifiedGroupKFold, units[rows])
     model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")

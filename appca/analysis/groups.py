@@ -180,12 +180,12 @@ def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) ->
 Kind = tuple[np.ndarray, list["GroupDifference"]]  # rows, and features that differ in the class
 
 
-def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray) -> list[Kind]:
+def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray, most: int) -> list[Kind]:
     """Return the clusters of each class; of tables types, if two features differ from the rest."""
     is_drawn = dataset.image_shape is not None or dataset.is_ordered
-    of_class = partial(row_types.grouped, most=class_overlap.KINDS, fewest=class_overlap.LEAST)
+    of_class = partial(row_types.grouped, most=most, fewest=class_overlap.LEAST)
     types = None if is_drawn else of_class
-    split = class_overlap.kinds(prepared(dataset, fitted), codes, types)
+    split = class_overlap.kinds(prepared(dataset, fitted), codes, most, types)
     told, clear = list[Kind](), set[int]()
     for rows in split:
         sides = np.where(codes == codes[rows[0]], 0, -1) + np.isin(np.arange(len(codes)), rows)

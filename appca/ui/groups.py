@@ -265,9 +265,11 @@ def _card(dataset: Dataset, shown: Shown, groups: FoundGroups, place: int, is_ch
 
 def _kinds(dataset: Dataset, shown: Shown, classes: Classes) -> None:
     """Draw clusters of the rows of each class; a click selects one."""
-    of, codes = f"kinds-{shown.key}-{classes.title}", classes.codes
     drawn = dataset.image_shape is not None or dataset.is_ordered
-    split = kept(of, lambda: analysis.kinds(dataset, shown.fitted, codes))
+    look: Any = {"key": "kinds_most", "width": 130}
+    most = int(st.number_input("Kinds" if drawn else "Most kinds", 2, 12, overlap.KINDS, **look))
+    of, codes = f"kinds-{shown.key}-{classes.title}-{most}", classes.codes
+    split = kept(of, lambda: analysis.kinds(dataset, shown.fitted, codes, most))
     first, cards = first_of_page(len(split), KINDS_PAGE, of), ""
     for place, (members, unlike) in enumerate(split[first : first + KINDS_PAGE], first):
         size, code = counted(len(members), "row"), codes[members[0]]

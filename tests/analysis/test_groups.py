@@ -74,11 +74,11 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     assert 0.3 < of_classes.discriminated(X, rng.permutation(codes), n // 2)[0] < 0.7
     assert np.isnan(of_classes.discriminated(X[:8], codes[:8], n[:8])[0]), "too few of a class"
     planted = np.repeat([0, 1, 2, 2], 15) * 30.0  # of 15, 15 and 30 rows in class 0
-    split = of_classes.kinds(X + np.r_[planted, planted][:, None], np.repeat([0, 1], 60))
+    split = of_classes.kinds(X + np.r_[planted, planted][:, None], np.repeat([0, 1], 60), 3)
     assert [sorted(rows)[::14] for rows in split[:1]] == [[30, 44, 58]]
     assert [len(rows) for rows in split] == [30, 15, 15] * 2
     two = Dataset("kinds", X + np.r_[np.zeros(60), planted][:, None] / 3, n)
-    found = groups.kinds(two, of[1], np.repeat([0, 1], 60))
+    found = groups.kinds(two, of[1], np.repeat([0, 1], 60), 3)
     assert [len(rows) for rows, _ in found] == [60, 30, 15, 15], "of tables, only clear ones"
     assert (not found[0][1], {d.name for d in found[1][1]}) == (True, {*two.column_names})
     odd = X + [0, 0, 20, 0] * (n == 30)[:, None]
