@@ -36,7 +36,8 @@ def differences_tab(dataset: Dataset, shown: Shown) -> None:
     if st.toggle("Groups of similar rows", key="similar_rows", persist_state="session"):
         _similar(dataset, shown)
     for classes in controls.classes(dataset) if len(nearest(dataset, shown)) else ():
-        if st.toggle(markdown(f"Kinds within each {classes.title}"), key="kinds_inside"):
+        label = markdown(f"Kinds within each {classes.title}")
+        if st.toggle(label, key="kinds_inside", persist_state="session"):
             _kinds(dataset, shown, classes)
 
 
@@ -266,8 +267,7 @@ def _card(dataset: Dataset, shown: Shown, groups: FoundGroups, place: int, is_ch
 def _kinds(dataset: Dataset, shown: Shown, classes: Classes) -> None:
     """Draw clusters of the rows of each class; a click selects one."""
     drawn = dataset.image_shape is not None or dataset.is_ordered
-    look: Any = {"key": "kinds_most", "width": 130}
-    most = int(st.number_input("Kinds" if drawn else "Most kinds", 2, 12, overlap.KINDS, **look))
+    most = int(st.number_input("Kinds" if drawn else "Most kinds", 2, 12, overlap.KINDS, width=130))
     of, codes = f"kinds-{shown.key}-{classes.title}-{most}", classes.codes
     split = kept(of, lambda: analysis.kinds(dataset, shown.fitted, codes, most))
     first, cards = first_of_page(len(split), KINDS_PAGE, of), ""
