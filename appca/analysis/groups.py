@@ -245,7 +245,7 @@ def classes_apart(
     far = class_overlap.apart_in_class(Y, codes) if _are_comparable(dataset) else {}
     if dataset.image_shape is None and dataset.X.size <= class_overlap.MOST_VALUES:
         best, ends = class_overlap.marked(dataset.X, dataset.column_names, codes)
-        about += f" Share of ranks' variance between classes: {', '.join(best)}."
+        said += f". Share of ranks' variance between classes: {', '.join(best[:NAMED])}"
     if 2 < len(names) <= class_overlap.MOST_SHOWN:
         about += f" Nearest mean: {class_overlap.nearest_means(Y, codes, names)}."
     if dataset.image_shape is not None and (of := dataset.labels.get("name")) is not None:

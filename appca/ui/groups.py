@@ -88,7 +88,7 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
     for classes in controls.classes(dataset) if len(nearest(dataset, shown)) else ():
         of, names = _apart(dataset, shown, classes), classes.names
         with st.expander(markdown(of.sentence)):
-            st.caption(markdown(f"{of.about} Click a number to select its rows."))
+            st.caption("Click a number to select its rows.", help=markdown(of.about))
             look: Any = {"on_select": "rerun", "selection_mode": "single-cell"}
             key = f"classes_apart-{shown.key}-{classes.title}"
             seen: Any = st.dataframe(pd.DataFrame(of.table, names, names), key=key, **look)
