@@ -231,9 +231,9 @@ def classes_apart(
     """Compare classes (N,), which `names` name, by nearest rows (N, NEAREST) and features."""
     table = class_overlap.mixing(codes, near, len(names))
     said = class_overlap.sentence(table, label, names)
-    share, told = np.nan, dict[int, int]()
+    share, told, Y = np.nan, dict[int, int](), prepared(dataset, fitted)
     if label != dataset.related:
-        share, told = class_overlap.discriminated(prepared(dataset, fitted), codes, dataset.units)
+        share, told = class_overlap.discriminated(Y, codes, dataset.units)
     if np.isfinite(share):
         said += f". Shrunken linear discriminants, cross-validated, tell {percent(share)}"
     others = f" of another {dataset.related}" * bool(dataset.related)
@@ -241,7 +241,7 @@ def classes_apart(
     about = f"Rows of each {label} by the commonest of their {NEAREST} nearest rows{others}; of "
     about += "equally common ones their own, or else the nearer."
     about += f" Repeated rows, {repeated:,}, count as near." * bool(repeated)
-    best, ends, Y = list[str](), class_overlap.Ends(), prepared(dataset, fitted)
+    ends = class_overlap.Ends()
     far = class_overlap.apart_in_class(Y, codes) if _are_comparable(dataset) else {}
     if dataset.image_shape is None and dataset.X.size <= class_overlap.MOST_VALUES:
         best, ends = class_overlap.marked(dataset.X, dataset.column_names, codes)

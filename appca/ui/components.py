@@ -193,11 +193,8 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
     for classes in controls.classes(dataset):
         codes = classes.codes[extremes(shown.fitted, k, JUDGED, dataset.missing)[not is_low]]
         most = [a for a, part in common(list(classes.names), codes[codes >= 0], 2) if part >= 0.5]
-        mostly = (
-            f" · of {JUDGED} mostly {', '.join(shortened(name, 16) for name in most)}"
-            if most
-            else ""
-        )
+        named = ", ".join(shortened(name, 16) for name in most)
+        mostly = f" · of {len(codes)} mostly {named}" * bool(most)
     title = f"the {len(rows)} rows with the most {'negative' if is_low else 'positive'} scores"
     if dataset.image_shape is None:
         seen = ", ".join(tag("span", words(shortened(name, 14))) for name in dataset.ids[rows])
