@@ -39,7 +39,8 @@ WIDE, COLUMNS, LARGEST_SIDE, MOST_PANELS = 10.5, 6, 2.2, 30
 STRIP, MAP_SIDE = (8.0, 0.9), 6.5
 LETTERS_AN_INCH = 14.0
 TILE, ROOM = 0.19, 1.5  # inches per image; minimum distance relative to the image size
-LISTED_CLASSES, DENSE = 40, (60, 180)  # most colours in a legend; size of points, on a map
+LISTED_CLASSES, FEW = 40, 30  # most colours in a legend; selected rows that are all drawn
+DENSE = (60, 180)  # size of points, on a map
 NAME, LEGEND_LINE = 30, 0.22  # letters; inches
 MARKERS = dict(zip(SHAPES, "oDsP^", strict=True))
 LARGEST = 12_000  # number of points above which an SVG contains them as pixels
@@ -149,20 +150,20 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
         points.set_paths([paths[marker] for marker in shapes[rows]])
     above: dict[str, Any] = {"pad": 3, "parse_math": False, "fontsize": 9}
     axes.set_title(name, loc="left", weight="bold", **above)
-    count = f"{panel.get('total', panel['count']):,}"
+    count, sheets = f"{panel.get('total', panel['count']):,}", scene.sheets
     axes.set_title(count, loc="right", color=theme["soft"], **above)
-    sheets, tile = scene.sheets, TILE if side[0] < 3 else 1.6 * TILE
+    tile = TILE if side[0] < 3 else 1.6 * TILE
     tile *= 2 if sheets is not None and sheets.names is not None else 1
     level = int(np.floor(4 * np.log2(header["spacing"] * min(side) / (ROOM * tile))))
-    if sheets is None or not panel["levels"] or level < 0:
+    if sheets is None or not (levels := panel["levels"][: max(level + 1, 0)]):
         return
-    count = panel["levels"][min(level, len(panel["levels"]) - 1)]
-    rows = scene.buffers[f"order.{layout}"][panel["start"] :][:count]
+    first = scene.buffers[f"order.{layout}"][panel["start"] :][: levels[-1]]
     if selected is not None:
         rows = rows[selected[rows]]
-    x, y = _coordinates(scene, layout, panel, rows)
+        first = rows if len(rows) <= FEW else first[selected[first]]
+    x, y = _coordinates(scene, layout, panel, first)
     inside = (x > left) & (x < right) & (y > low) & (y < high)
-    rows, images = rows[inside], sheets.images(rows[inside])
+    rows, images = first[inside], sheets.images(first[inside])
     for row, at_x, at_y, image in zip(rows, x[inside], y[inside], images, strict=True):
         colour = colours[row, :3]
         if sheets.names is not None:

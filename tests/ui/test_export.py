@@ -1,6 +1,7 @@
 """Tests of the page Export: files of tables, models, figures, sessions, annotated data."""
 
 import io
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -238,28 +239,32 @@ def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():
     run = stored_run(dataset, "aPPCA", {"divide": 16.0}, n_components=3)
     colour = next(iter(colour_choices(dataset)))
     whole = Material(dataset, Shown(run.config, run.fitted, run.info, None), colour)
-    few = np.zeros(200, bool)
-    few[[3, 50, 120]] = True
-    marked = figures(whole._replace(selected=few))["subspaces"]()
+    selected = np.zeros(200, bool)
+    selected[[3, 50, 120]] = True
+    marked = figures(whole._replace(selected=selected))["subspaces"]()
     both = (marked, figures(whole)["subspaces"]())
     assert "Not checked yet." in report(whole, "")
     few, many = (sum(len(axes.artists) for axes in figure.axes) for figure in both)
     assert few <= 3 < many
     points = [axes.collections[0].get_edgecolor() for axes in marked.axes if axes.collections]
     assert sum(int((colours[:, 3] > 0.5).sum()) for colours in points) == 3
+    names, selected = np.array([f"{i}th" for i in range(178)]), selected[:178]
+    run = stored_run(named := replace(load("wine"), ids=names), "aPPCA", {}, n_components=3)
+    of = named, Shown(run.config, run.fitted, run.info, None), "label:cultivar", selected
+    (axes,) = figures(Material(*of))["pca"]().axes
+    assert {*names[selected]} == {text.get_text() for text in axes.texts} & {*names}
 
 
 def test_names_of_files_hold_letters_digits_and_strokes_only():
-    named = map(downloads.stem_of, ("../My <data>: 8 x 8", "…"))
-    assert [*named, len(downloads.stem_of("é" * 99))] == ["My-data-8-x-8", "data", 40]
+    named = [downloads.stem_of(name) for name in ("../My <data>: 8 x 8", "…", "é" * 99)]
+    assert named == ["My-data-8-x-8", "data", "é" * 40]
 
 
 def test_the_file_that_was_opened_gets_the_fit_and_keeps_everything_else(start, made, cells):
     content = (cells.name, cells.read_bytes())
     app = healthy(go(healthy(give(start("data/open"), content)), "export"))
     assert "“cells.h5ad” with this fit. Nothing else in the file is changed." in told(app)
-    saved = io.BytesIO(file(made, "h5ad"))
-    before, after = tree(cells), tree(saved)
+    before, after = tree(cells), tree(saved := io.BytesIO(file(made, "h5ad")))
     assert {name for name, digest in before.items() if after.get(name) != digest} == {"obs"}
     new = after.keys() - before.keys() - {"obsm", "varm", "uns"}
     assert all(name.startswith(ADDED) for name in new)

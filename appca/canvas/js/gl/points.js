@@ -2,7 +2,7 @@
 
 import { box, carried, holds, pointToPage, scaleOf, tableOf, touches } from '../layout/geometry.js';
 import { element, paint } from '../parts/dom.js';
-import { HIDDEN } from '../scene/rows.js';
+import { HIDDEN, SELECTED } from '../scene/rows.js';
 import { rgb } from '../theme.js';
 import { bind, drawInstances, sheetOf, texture } from './gpu.js';
 
@@ -440,18 +440,18 @@ export function chooseImages({ scene, rows, options: { dense = 1 }, sheets }, pl
     const { key, panel, plot, view, strength, part } = spot;
     const { xy, rows: numbers } = part.layout;
     const side = Math.min(plot.w, plot.h);
-    const all = !isName && side > WHOLE && allFit(spot, size);
+    const all = isName ? rows.selected > 0 : side > WHOLE && allFit(spot, size);
     const wished = all ? panel.count : isName ? LOOSE : roomFor(spot, size, dense);
     const room = strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, wished);
     const loose = isName ? size : panel.levels.length ? 0 : apartOn(size, side);
-    const [apart, margin] = [all ? 0 : loose / dense, side < WHOLE ? size / 2 : 0];
+    const [apart, margin] = [all && !isName ? 0 : loose / dense, side < WHOLE ? size / 2 : 0];
     /** @type {[number, number][]} */ const taken = [];
     const { left, bottom, kx, ky } = scaleOf(spot);
     for (let i = panel.start; i < panel.start + room && wanted.length < MOST; i += 1) {
-      const row = numbers[i];
+      const [row, flags] = [numbers[i], rows.flags[numbers[i]]];
+      if (flags & HIDDEN || (all && isName && !(flags & SELECTED))) continue;
       const [x, y] = [left + xy[2 * i] * kx, bottom - xy[2 * i + 1] * ky];
-      if (!holds(view.rect, x, y, 40) || !holds(plot, x, y, -margin) || rows.flags[row] & HIDDEN)
-        continue;
+      if (!holds(view.rect, x, y, 40) || !holds(plot, x, y, -margin)) continue;
       if (apart) {
         if (taken.some(([u, v]) => Math.max(Math.abs(u - x), flat * Math.abs(v - y)) < apart))
           continue;
