@@ -49,12 +49,15 @@ def first_of(layouts: dict[str, Layout], varies: bool) -> str:
     return "pairs" if wanted and "pairs" in layouts else "subspaces"
 
 
-def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layout, np.ndarray]:
+def map_layout(
+    usage: Usage, title: str, coordinates: np.ndarray, has_one_unit: bool
+) -> tuple[Layout, np.ndarray]:
     """Return a layout of one panel for coordinates (N, q), and positions (N, 2) uint16."""
     values = np.zeros((len(coordinates), 2), np.float32)
     values[:, : coordinates.shape[1]] = coordinates[:, :2]
     low, high = values.min(axis=0), values.max(axis=0)
-    middle, half = (low + high) / 2, float((high - low).max()) / 2 * (1 + panels.MARGIN) or 1.0
+    size = np.full(2, (high - low).max()) if has_one_unit else high - low
+    middle, half = (low + high) / 2, np.where(size > 0, size / 2 * (1 + panels.MARGIN), 1.0)
     limits = np.stack([middle - half, middle + half], axis=1)
     positions, whole = (values - limits[:, 0]) / (2 * half), panels.whole(usage)
     x, y = positions[whole.rows].T

@@ -29,7 +29,7 @@ from appca.data.dataset import Dataset
 from appca.plots import style
 from appca.plots.components import COURSE, picture_of, picture_shape, png, ranked_loadings
 from appca.plots.style import Colour
-from appca.words import capital, percent
+from appca.words import capital, number, percent
 
 
 class ComponentSheet(NamedTuple):
@@ -105,8 +105,8 @@ def hover_buffers(
     if len(ids) > MOST_ROWS:
         return None, {}
     buffers, header = {}, []
-    for number, line in enumerate(lines):
-        name = f"hover.{number}"
+    for i, line in enumerate(lines):
+        name = f"hover.{i}"
         kind, buffers[name] = _buffer(line)
         entry: dict[str, Any] = {"title": line.title, "kind": kind, "buffer": name}
         header.append(entry | ({"names": list(line.names)} if kind == "category" else {}))
@@ -155,6 +155,7 @@ class Map(NamedTuple):
     coordinates: np.ndarray  # (N, 1) or (N, 2); more columns are ignored
     near: np.ndarray | None = None  # (N, m) rows nearest to each row in the data
     axes: Sequence[Sequence[str]] = ()  # names of x and y, the longest first
+    has_one_unit: bool = True  # whether distances along x and y can be compared
 
 
 OfARow = tuple[Mapping[str, style.Colour], Mapping[str, Map], Sequence[RowText]]
@@ -212,7 +213,8 @@ def _of_rows(dataset: Dataset, usage: Usage, of_a_row: OfARow) -> Scene:
     headers: dict[str, Any] = {}
     buffers: dict[str, np.ndarray] = {}
     for name, drawn_map in maps.items():
-        layout, buffers[f"map.{name}"] = map_layout(usage, drawn_map.title, drawn_map.coordinates)
+        of = drawn_map.title, drawn_map.coordinates, drawn_map.has_one_unit
+        layout, buffers[f"map.{name}"] = map_layout(usage, *of)
         headers[name] = layout.header | ({"axes": drawn_map.axes} if drawn_map.axes else {})
         buffers[f"order.{name}"] = layout.order
         if drawn_map.near is not None:
@@ -276,8 +278,8 @@ def scene_shown(
 ) -> Scene:
     """Lay out a run as pages show it, with components as `numbering.numbered` returns them.
 
-    Keys of `maps` are "pca" and "umap". Rows where `outside` (N,) is true are marked as beyond the
-    fit's limits. `colourings` are added to `colour_choices`.
+    Keys of `maps` are "pca", "features" and "umap". Rows where `outside` (N,) is true are marked as
+    beyond the fit's limits. `colourings` are added to `colour_choices`.
     """
     choices = {key: colour_of(dataset, fitted, key) for key in colour_choices(dataset)}
     choices |= colourings or {}
@@ -309,6 +311,15 @@ def principal_map(Y: Any, names: tuple[str, ...] | None = None) -> Map:
         strongest = ["−" * (weight < 0) + name for name, weight in weights]
         axis[:0] = [f"{axis[0]}: {', '.join(strongest[:n])}" for n in (3, 2, 1)]
     return Map("PCA", scores, axes=listed)
+
+
+def feature_map(dataset: Dataset, features: Sequence[int]) -> Map:
+    """Map rows by two features; a missing value is drawn at the feature's mean."""
+    values, axes = dataset.X[:, list(features)], []
+    for j, of in zip(features, values.T, strict=True):
+        name = dataset.column_names[j]
+        axes.append([f"{name}, {number(of.min())} to {number(of.max())}", name])
+    return Map("Two features", values, axes=axes, has_one_unit=False)
 
 
 def label_lines(dataset: Dataset) -> list[RowText]:

@@ -26,7 +26,15 @@ from appca.analysis.umap import Embedding
 from appca.canvas.blobs import JSON, RAW, Parcels, publish
 from appca.canvas.html import JS, closed_bundle
 from appca.canvas.panels import colour_of
-from appca.canvas.scene import Map, Scene, principal_map, projected, scene_shown, texts_of
+from appca.canvas.scene import (
+    Map,
+    Scene,
+    feature_map,
+    principal_map,
+    projected,
+    scene_shown,
+    texts_of,
+)
 from appca.data.brain import has_places, side_by_side
 from appca.data.dataset import Dataset
 from appca.plots.components import picture_shape
@@ -34,7 +42,7 @@ from appca.plots.style import described
 from appca.runs.home import home, secret
 from appca.runs.run import RunConfig
 from appca.storage.schema import FromOne, fitted
-from appca.ui import STATIC, fits, services, state, streamlit_internals
+from appca.ui import STATIC, controls, fits, services, state, streamlit_internals
 from appca.ui.addresses import place
 from appca.ui.services import by_key, kept
 from appca.ui.state import guarded
@@ -57,7 +65,7 @@ def scene_of(
     dataset: Dataset, shown: fits.Shown, colouring: str, embedding: Embedding | None = None
 ) -> PageScene:
     """Return the scene of a fit with its maps; optional colourings only if `colouring` is one."""
-    fitted, maps = shown.fitted, {"pca": principal_of(dataset, shown.config)}
+    fitted, maps = shown.fitted, maps_of(dataset, shown)
     if has_places(dataset):
         places = kept(f"slices-{dataset.digest}", lambda: side_by_side(dataset))
         maps["slices"] = Map("Slices", places)
@@ -69,13 +77,22 @@ def scene_of(
     if colouring.startswith("feature:") or (colouring in COLOURS and COLOURS[colouring].offered):
         of = f"{shown.key}-{colouring}-{laid_out}-{trust is None}"
         colourings[colouring] = coloured(of, dataset, fitted, colouring, trust)
-    parts = (shown.key, [*colourings], laid_out, trust is None)
+    axes = maps["features"].axes if "features" in maps else ()
+    parts = (shown.key, [*colourings], laid_out, trust is None, axes)
     key = hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
     scene = _of_fit(key, dataset, fitted, maps, colourings=colourings)
     return PageScene(scene, key, lambda rows: projected(dataset, fitted, rows))
 
 
 _of_fit, coloured = by_key(16)(scene_shown), by_key(16)(colour_of)
+
+
+def maps_of(dataset: Dataset, shown: fits.Shown) -> dict[str, Map]:
+    """Return the maps of a fit that need no job: by PCA and, of tables, by two features."""
+    maps = {"pca": principal_of(dataset, shown.config)}
+    if axes := controls.axes_of(dataset, shown.fitted):
+        maps["features"] = feature_map(dataset, axes)
+    return maps
 
 
 def principal_of(dataset: Dataset, config: RunConfig) -> Map:
@@ -241,7 +258,7 @@ def address(scene: PageScene, dataset: Dataset, canvas: str = "canvas") -> dict[
 
 
 BOTH = "both"  # subspaces and pairs side by side
-VIEWS = (BOTH, "subspaces", "pairs", "pca", "slices", "umap")
+VIEWS = (BOTH, "subspaces", "pairs", "pca", "features", "slices", "umap")
 _styles = [(JS / name).read_text(encoding="utf-8") for name in ("canvas.css", "bar.css")]
 _part = partial(st.components.v2.component, js=LOADER, isolate_styles=False)
 _canvas = _part("appca_canvas", html="<div class='appca-canvas-box'></div>", css=_styles[0])

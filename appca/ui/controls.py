@@ -9,12 +9,13 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis import groups, selections
-from appca.analysis.components import name_of
+from appca.analysis.components import name_of, patterns
 from appca.analysis.fitted import FittedRun
 from appca.analysis.rule import RowRule, dataset_table, described
 from appca.canvas.panels import colour_choices
 from appca.data.columns import NAME_LENGTH
 from appca.data.dataset import Dataset
+from appca.plots.components import picture_shape
 from appca.ui import fits, kit, state
 from appca.ui.kit import markdown, press, tried
 from appca.ui.state import guarded
@@ -102,6 +103,20 @@ def colouring(dataset: Dataset) -> str:
     look |= {"help": about, "width": 200}
     picked: str = st.selectbox("Colour by", named, format_func=named.__getitem__, key=box, **look)
     return picked
+
+
+def axes_of(dataset: Dataset, fitted: FittedRun) -> list[int]:
+    """Return a map's two features, at first of the largest weights; none for pictures."""
+    if picture_shape(dataset) or not is_listed(dataset) or dataset.n_features < 2:
+        return []
+    heaviest = np.abs(patterns(fitted, None)).argmax(axis=1).tolist()
+    usual = [*dict.fromkeys([*heaviest, *range(dataset.n_features)])][:2]
+    return [st.session_state.get(axis_key(dataset, i), j) for i, j in enumerate(usual)]
+
+
+def axis_key(dataset: Dataset, axis: int) -> str:
+    """Return the widget key of a feature on an axis."""
+    return f"axis-{axis}-{dataset.digest[:8]}"
 
 
 def view_key(active: int | None) -> str:

@@ -242,9 +242,9 @@ def _fit(dataset: Dataset, tune: Place, place: Place) -> None:
     views |= {} if view == canvas.BOTH else {"beside": bool(beside)}
     acts = _acts(dataset, shown.config.n_active)
     _controls(place, dataset, now, views | {"colours": colours, "colour": colouring}, acts)
-    if view == "umap":
+    if view in ("umap", "features"):
         with tune.popover("", icon=":material/map:", key="bar_map", help="Settings of the map"):
-            settings.map_settings(dataset)
+            settings.map_settings(dataset, shown.fitted, view)
     layouts, first = scene.meta["layouts"], scene.meta["first"]
     layout = "subspaces" if view == canvas.BOTH else view if view in layouts else first
     came, held = fits.came(shown), rows.held(dataset)

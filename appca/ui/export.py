@@ -40,6 +40,7 @@ FIGURES = {
     "pairs": ("Pairs of components", "All rows that use both, in panels that share an axis."),
     "components": ("Components", "Each component's picture and share of the variance."),
     "pca": ("PCA", "All rows on two principal components."),
+    "features": ("Two features", "All rows on the two features that Explore shows."),
     "umap": ("UMAP", "All rows."),
 }
 
@@ -59,7 +60,7 @@ class Material(NamedTuple):
 def figures(material: Material) -> dict[str, FigureMaker]:
     """Return the functions that draw the figures, by their keys in `FIGURES`."""
     dataset, shown, colour, selected, places, *_ = material
-    maps_of = {"pca": canvas.principal_of(dataset, shown.config)}
+    maps_of = canvas.maps_of(dataset, shown)
     maps_of |= {} if places is None else {"umap": Map("UMAP", places)}
 
     @cache

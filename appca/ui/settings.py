@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
+from appca.analysis.fitted import FittedRun
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
@@ -12,7 +13,7 @@ from appca.models.settings import LEARNED
 from appca.preparation import PREPARATIONS, proposed
 from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig, defaults
-from appca.ui import kit, services, state
+from appca.ui import controls, kit, services, state
 from appca.ui.fits import Shown, seconds, stored
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, about, capital, counted, percent
@@ -83,8 +84,15 @@ STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
 NEIGHBOURS, DISTANCE, MOST_NEIGHBOURS, LEAST_ROWS = 15, 0.1, 200, 3
 
 
-def map_settings(dataset: Dataset) -> None:
-    """Draw the settings of the map."""
+def map_settings(dataset: Dataset, fitted: FittedRun, view: str) -> None:
+    """Draw the settings of a map by UMAP, or else by two features."""
+    if view != "umap":
+        for axis, j in enumerate(controls.axes_of(dataset, fitted)):
+            name = dataset.column_names.__getitem__
+            look: dict[str, Any] = {"key": controls.axis_key(dataset, axis), "format_func": name}
+            look |= {"persist_state": "session"}
+            st.selectbox(("Across", "Up")[axis], range(dataset.n_features), j, **look)
+        return
     chosen = st.session_state.setdefault(KEYS.umap, {})
     most = min(MOST_NEIGHBOURS, dataset.n_rows - 1)
     if dataset.n_rows < LEAST_ROWS:

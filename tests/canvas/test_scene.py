@@ -83,8 +83,10 @@ def table(image_shape=None):
 def test_every_row_stands_in_the_panels_of_its_components(sizes, kinds, image_shape, monkeypatch):
     monkeypatch.setattr(layouts, "LISTED", 100)  # so that pairs list some of the rows only
     fitted, xy = run_of(sizes), np.random.default_rng(4).normal(size=(N, 2)) * [10, 1]
-    scene = scene_shown(table(image_shape), fitted, {"pca": Map("PCA", xy)})
-    assert {n: one["kind"] for n, one in scene.meta["layouts"].items()} == kinds | {"pca": "map"}
+    maps = {"pca": Map("PCA", xy), "two": Map("Two", xy, has_one_unit=False)}
+    scene = scene_shown(table(image_shape), fitted, maps)
+    drawn = {name: layout["kind"] for name, layout in scene.meta["layouts"].items()}
+    assert drawn == kinds | dict.fromkeys(maps, "map")
     used = supports(scene)
     assert used == [tuple(np.flatnonzero(one)) for one in fitted.active]
     of_two = scene_shown(table(), fitted_run(np.ones((N, 2), bool)), {}).meta["layouts"]
@@ -101,10 +103,11 @@ def test_every_row_stands_in_the_panels_of_its_components(sizes, kinds, image_sh
         assert len(cells) == len(layout["panels"]) * (layout["kind"] == "triangle")
         assert all(panel["levels"] for panel in layout["panels"]) == (image_shape is not None)
     json.dumps(scene.meta, allow_nan=False)
-    (x0, x1), (y0, y1) = scene.meta["layouts"]["pca"]["limits"]
-    assert x1 - x0 == pytest.approx(y1 - y0)
-    at = scene.buffers["map.pca"] / 65535 * [x1 - x0, y1 - y0] + [x0, y0]
-    assert np.abs(at - xy).max() < (x1 - x0) / 65535, "map positions come back"
+    for name, units in {"pca": 1, "two": np.ptp(xy[:, 0]) / np.ptp(xy[:, 1])}.items():
+        (x0, x1), (y0, y1) = scene.meta["layouts"][name]["limits"]
+        assert x1 - x0 == pytest.approx((y1 - y0) * units, rel=1e-4)
+        at = scene.buffers[f"map.{name}"] / 65535 * [x1 - x0, y1 - y0] + [x0, y0]
+        assert np.abs(at - xy).max() < (x1 - x0) / 65535, "map positions come back"
 
 
 def test_scores_and_numbers_come_back_and_an_outlier_does_not_coarsen_them():
