@@ -160,6 +160,20 @@ def kinds(Y: np.ndarray, codes: np.ndarray, most: int, types: Any = None) -> lis
     return split
 
 
+def silhouettes(Y: np.ndarray, codes: np.ndarray, split: list[np.ndarray]) -> list[float]:
+    """Return the mean silhouette (Rousseeuw, 1987) of each kind within its class; 0 if alone."""
+    from sklearn.metrics import silhouette_samples
+
+    of, each = np.full(len(Y), -1), np.zeros(len(Y))
+    for kind, rows in enumerate(split):
+        of[rows] = kind
+    for code in {int(codes[rows[0]]) for rows in split}:
+        rows = np.flatnonzero(codes == code)
+        if 1 < len(np.unique(of[rows])) < len(rows):
+            each[rows] = silhouette_samples(Y[rows], of[rows])
+    return [float(each[rows].mean()) for rows in split]
+
+
 def unlike_class(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return the feature (N,) in which each row of X (N, D) is most unlike its class, or -1."""
     worst, spread = np.full(len(X), -1), X.std(axis=0)

@@ -177,7 +177,8 @@ def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) ->
     return np.asarray(near[:, :NEAREST])
 
 
-Kind = tuple[np.ndarray, list["GroupDifference"]]  # rows, and features that differ in the class
+# rows, features that differ in the class, mean silhouette
+Kind = tuple[np.ndarray, list["GroupDifference"], float]
 
 
 def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray, most: int) -> list[Kind]:
@@ -185,16 +186,16 @@ def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray, most: int) -> 
     is_drawn = dataset.image_shape is not None or dataset.is_ordered
     of_class = partial(row_types.grouped, most=most, fewest=class_overlap.LEAST)
     types = None if is_drawn else of_class
-    split = class_overlap.kinds(prepared(dataset, fitted), codes, most, types)
+    split = class_overlap.kinds(Y := prepared(dataset, fitted), codes, most, types)
     told, clear = list[Kind](), set[int]()
-    for rows in split:
+    for rows, firm in zip(split, class_overlap.silhouettes(Y, codes, split), strict=True):
         sides = np.where(codes == codes[rows[0]], 0, -1) + np.isin(np.arange(len(codes)), rows)
         every = compare(dataset, fitted, sides).strongest() if not is_drawn and 0 in sides else []
-        told.append((rows, [d for d in every if d.kind == "feature"]))
+        told.append((rows, [d for d in every if d.kind == "feature"], firm))
         clear |= {codes[rows[0]]} if is_drawn or len(told[-1][1]) > 1 else set()
     vague = {int(codes[rows[0]]) for rows in split} - clear
     told = [kind for kind in told if codes[kind[0][0]] in clear]
-    told += [(np.flatnonzero(codes == code), []) for code in vague]
+    told += [(np.flatnonzero(codes == code), [], 0.0) for code in vague]
     return sorted(told, key=lambda kind: int(codes[kind[0][0]]))
 
 

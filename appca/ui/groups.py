@@ -22,7 +22,7 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
-from appca.words import capital, counted, listed, number, of_column, percent, shortened
+from appca.words import capital, counted, fixed, listed, number, of_column, percent, shortened
 
 PANELS, REST = 20, "rest"
 KINDS = {"feature": "column", "score": "score", "use": "use of a component"}
@@ -271,15 +271,16 @@ def _kinds(dataset: Dataset, shown: Shown, classes: Classes) -> None:
     of, codes = f"kinds-{shown.key}-{classes.title}-{most}", classes.codes
     split = kept(of, lambda: analysis.kinds(dataset, shown.fitted, codes, most))
     first, cards = first_of_page(len(split), KINDS_PAGE, of), ""
-    for place, (members, unlike) in enumerate(split[first : first + KINDS_PAGE], first):
+    for place, (members, unlike, firm) in enumerate(split[first : first + KINDS_PAGE], first):
         size, code = counted(len(members), "row"), codes[members[0]]
+        about = size + f", silhouette {fixed(firm)}" * (firm != 0)
         name = shortened(classes.names[code], LETTERS)
         some = members[np.linspace(0, len(members) - 1, min(IMAGES, len(members))).astype(int)]
         seen = tag("img", "", src=strip(dataset, some), alt="from the centre") if drawn else ""
         sides = ((d.name, *differences.sides(d)) for d in unlike[:FEATURES])
         how = "; ".join(f"{name} {here}, the others {there}" for name, here, there in sides)
         seen += "" if drawn else tag("div", words(how or "no clear kinds"))
-        seen = tag("div", tag("b", words(name)) + tag("span", size, "ca-quiet")) + seen
+        seen = tag("div", tag("b", words(name)) + tag("span", about, "ca-quiet")) + seen
         cards += kit.button(seen, "kind", place, f"Select {size} of {name}", "ca-act ca-group")
 
     def select(text: str, _: str) -> None:
@@ -287,7 +288,8 @@ def _kinds(dataset: Dataset, shown: Shown, classes: Classes) -> None:
             state.put(dataset, split[int(text)][0])
 
     what = "Clusters, from the centre to the edge," if drawn else "Clear clusters"
-    st.caption(f"{what} within each {markdown(classes.title)}. Click one to select it.")
+    what += f" within each {markdown(classes.title)}. Click one to select it."
+    st.caption(what, help=SILHOUETTE)
     kit.acting(tag("div", cards, "ca-cards", style=THREE), "kinds", {"kind": select})
 
 
@@ -305,6 +307,7 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     return table((shortened(head, LETTERS) for head in heads), lines)
 
 
+SILHOUETTE = "Silhouette: near 1, a kind of its own; near 0, an arbitrary cut through the class."
 MANY_MISFITS, MOST_WRONG = 0.05, 0.02  # shares of rows: misfits of a bad fit; wrong labels
 HELP = (
     "Far from its subspace: a large residual (Q). Far out within it: large scores (T²). "
@@ -387,10 +390,16 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             gone = counted(len(alone), "unusual row")
             controls.leave_out_button("Leave out", dataset, alone, gone, "unusual_leave_out")
     t2, q = (np.flatnonzero(far & ~said.fits).tolist() for far in said.ratios.T > 1)
-    every = {"far from its subspace": q, "far out within its subspace": t2} | others
+    of_model = {"far from its subspace": q, "far out within its subspace": t2}
+    every = {what: dict.fromkeys(far, "") for what, far in of_model.items()} | others
     first = [*dict.fromkeys([*beyond.tolist(), *(row for of in others.values() for row in of)])]
     reasons = {
-        row: [x.split(",")[0].lower() for x, of in every.items() if row in of] for row in first
+        row: [
+            x.split(",")[0].lower() + of[row].removeprefix(dataset.ids[row])
+            for x, of in every.items()
+            if row in of
+        ]
+        for row in first
     }
     alike = columns.get(rows.ALIKE, np.full(dataset.n_rows, ""))
     first.sort(key=lambda row: (str(alike[row]), -len(reasons[row])))
@@ -410,6 +419,9 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             said_of = f"{what} ({len(of):,}): {listed([*of.values()], 3)}"
             st.markdown(markdown(said_of), width="content")
+            if dataset.image_shape is not None:
+                picture = strip(dataset, places[:LINES])
+                st.html(tag("img", "", src=picture, alt="the first ones", style="height:40px"))
             press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
             gone = counted(len(of), "row")
             is_few = len(of) <= MOST_WRONG * dataset.n_rows  # else classes overlap

@@ -77,22 +77,25 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     split = of_classes.kinds(X + np.r_[planted, planted][:, None], np.repeat([0, 1], 60), 3)
     assert [sorted(rows)[::14] for rows in split[:1]] == [[30, 44, 58]]
     assert [len(rows) for rows in split] == [30, 15, 15] * 2
+    three = [np.r_[:15, 30:60], np.r_[15:30], np.r_[60:120]]  # at 0 and 60, at 30, and alone
+    firm = of_classes.silhouettes(np.r_[planted, planted][:, None], np.repeat([0, 1], 60), three)
+    first, last = 30 / (1800 / 44) - 1, 1 - (900 / 44) / 30  # b / a - 1 if a > b, else 1 - a / b
+    assert firm == pytest.approx([(first + 2 * last) / 3, 1, 0])
     two = Dataset("kinds", X + np.r_[np.zeros(60), planted][:, None] / 3, n)
     found = groups.kinds(two, of[1], np.repeat([0, 1], 60), 3)
-    assert [len(rows) for rows, _ in found] == [60, 30, 15, 15], "of tables, only clear ones"
+    assert [len(rows) for rows, *_ in found] == [60, 30, 15, 15], "of tables, only clear ones"
     assert (not found[0][1], {d.name for d in found[1][1]}) == (True, {*two.column_names})
     odd = X + [0, 0, 20, 0] * (n == 30)[:, None]
     assert of_classes.unlike_class(odd, codes)[30] == 2
-    codes_of_ten, near_all = np.arange(11) // 2, np.tile(np.arange(10), (11, 1))
-    assert of_classes.most_near(codes_of_ten, near_all)[[4, 10]].tolist() == [2, 0], "the nearer"
+    near_all = np.tile(np.arange(10), (11, 1))
+    assert of_classes.most_near(n[:11] // 2, near_all)[[4, 10]].tolist() == [2, 0], "the nearer"
     pairs = Dataset("pairs", X, n, {"subject": n // 2})
     assert (groups.nearest(pairs, of[1]) // 2 != n[:, None] // 2).all(), "other units"
     lone = X + [4, 0, 0, 0] * (n == 30)[:, None]  # towards no other class
     assert 30 in of_classes.apart_in_class(lone, codes)
     H = stats.kruskal(X[codes == 0, 0], X[codes == 1, 0]).statistic
     assert f"a {H / 119:.2f}" in of_classes.marked(X, "abcd", codes)[0]
-    gaps = np.zeros(X.shape, bool)
-    gaps[7] = [True, False, True, True]
+    gaps = (n == 7)[:, None] & [True, False, True, True]
     filled = replace(of[1], imputed=X[gaps])  # neighbours are those of the model's values
     lost = replace(of[0], X=np.where(gaps, 4.5, X), missing=gaps)
     assert (groups.nearest(lost, filled) == near).all()
