@@ -243,6 +243,11 @@ TEXT = {
         "key,a,b\n9007199254740993,1,2\n9007199254740992,2,3.5\n9007199254740995,0,1",
         *(None, ("a", "b"), ["9007199254740993", "9007199254740992"]),
     ),
+    "mostly TRUE and FALSE": Case(
+        "kind,hair,fins,eggs,legs\nfox,TRUE,False,TRUE,4\nant,FALSE,FALSE,TRUE,6\neel,,TRUE,FALSE,0",
+        *([[1, 0, 1, 4], [0, 0, 1, 6]], ("hair", "fins", "eggs", "legs"), ["fox", "ant"]),
+        facts={"Flags": "TRUE is 1 and FALSE 0 in 3 columns"},
+    ),
     "blanks at both ends": Case(
         "kind,a,b\noak ,1,2\n oak,2,1\n\u00a0elm,3,3.5\nelm\u00a0,4,1",
         labels={"kind": ["oak", "oak", "elm", "elm"]},

@@ -426,6 +426,8 @@ _MOST_LIKELY = 5  # maximum number of labels to suggest; if more, columns are co
 _LONGEST_LABEL = 500  # maximum number of characters in a label
 _MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters in a report's first rows
 
+_FLAGS = {"true": 1.0, "false": 0.0}
+
 ImageShape = tuple[int, ...] | Literal["auto"] | None  # "auto": square greyscale rows are images
 
 
@@ -481,7 +483,8 @@ def is_label_name(name: str) -> bool:
 
 def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
     """Build a data set from a table with the fields of `TableOptions`."""
-    frame, report, n = table.frame, table.report, len(table.frame)
+    frame, report, n = _with_flags(table), table.report, len(table.frame)
+    table = table._replace(frame=frame)
     report.update(rows=n, columns=len(frame.columns))
     check_columns(name, len(frame.columns), limits)
     needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
@@ -526,6 +529,19 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
     usual = [white for white in (1.0, 16.0, 255.0) if low >= 0 and high <= white]
     dataset.provenance["image_range"] = [0.0, usual[0]] if usual else [low, high]
     return replace(dataset, image_shape=shape, X=X.astype(np.uint8) if are_bytes(X) else X)
+
+
+def _with_flags(table: Table) -> "pd.DataFrame":
+    """Return the columns, with TRUE as 1 and FALSE as 0 if most are of these words."""
+    texts = table.frame.select_dtypes(exclude="number")
+    plain = [name for name in texts if not table.said.get(name)]
+    words = {x: {str(word).lower() for word in {*texts[x].dropna().tolist()}} for x in plain}
+    flags = [name for name, said in words.items() if said == _FLAGS.keys()]
+    if 2 * len(flags) <= table.frame.shape[1]:
+        return table.frame
+    note(table.report, "Flags", f"TRUE is 1 and FALSE 0 in {counted(len(flags), 'column')}")
+    numbers = texts[flags].apply(lambda column: column.astype(str).str.lower().map(_FLAGS))
+    return table.frame.assign(**numbers)
 
 
 def names_beside(
