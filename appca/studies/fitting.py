@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import lru_cache
-from importlib import import_module
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,7 +46,7 @@ def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> l
         def tick(done: int) -> Report:
             return lambda stage, share: report(stage, (done + share) / n)
 
-        function = _function(piece)
+        function = resolve_name(piece)
         return [row for n_done, spec in enumerate(specs) for row in function(spec, tick(n_done))]
     news, shares = ["starting"], [0.0] * n
     pool = Pool(lambda: Child(COMMAND, environment(1)), min(processes, n))
@@ -81,15 +81,9 @@ def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> l
     return [row for future in pieces for row in future.result()]
 
 
-def _function(piece: str) -> Callable[[Spec, Report], list[Row]]:
-    module, _, name = piece.partition(":")
-    function: Callable[[Spec, Report], list[Row]] = getattr(import_module(module), name)
-    return function
-
-
 def _answer(task: Spec, tell: Tell) -> dict[str, Any]:
     try:
-        return {"rows": _function(task["piece"])(task["spec"], lambda *news: tell(news))}
+        return {"rows": resolve_name(task["piece"])(task["spec"], lambda *news: tell(news))}
     except ValueError as error:
         return {"refusal": " ".join(str(error).split())}
 

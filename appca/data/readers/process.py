@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from threading import Timer
 from typing import Any, TypeVar
 
@@ -150,8 +151,7 @@ def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool
         most = in_use + request["memory"] if in_use else hard
         resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     try:
-        module, _, name = request["task"].partition(":")
-        task = getattr(importlib.import_module(module), name)
+        task = resolve_name(request["task"])
         answer = task(files, Path(request["place"]), ReadLimits(**request["limits"]), **options)
     except (InputError, MemoryError) as error:
         answer = {"sentence": str(error), "report": getattr(error, "report", None)}
