@@ -24,6 +24,7 @@ from appca.commands import parsing
 from appca.commands.opening import opened, with_gaps
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset
+from appca.data.files import explained
 from appca.data.folders import project_folder
 from appca.data.store import DatasetStore
 from appca.processes import python_path
@@ -185,14 +186,12 @@ def with_labels(dataset: Dataset, file: Path) -> Dataset:
 
     Raises InputError if the file is unreadable, or classes and rows differ in number.
     """
-    try:
+    msg = f"“{file.name}” cannot be read; give an NPY file, or text with a class on each line."
+    with explained(msg, (ValueError, EOFError)):
         if file.suffix == ".npy":
             values = np.load(file, allow_pickle=False)
         else:
             values = np.array(file.read_text(encoding="utf-8").splitlines())
-    except (ValueError, EOFError) as error:
-        msg = f"“{file.name}” cannot be read; give an NPY file, or text with a class on each line."
-        raise InputError(msg) from error
     msg = f"“{file.name}” has the shape {values.shape}, and the data have {dataset.n_rows:,} "
     msg += "rows; the file must have one class for each row."
     refuse_if(values.shape != (dataset.n_rows,), msg)

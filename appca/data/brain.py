@@ -83,12 +83,10 @@ def check_events(events: Sequence[Event], n_volumes: int, repetition: float) -> 
 
 def parsed(text: str) -> tuple[Event, ...]:
     """Parse events from a text such as "10+16 40+16"; raises InputError if it is invalid."""
-    try:
+    msg = f"Events are written as onset+duration, such as “10+16 40+16”; got “{text[:40]}”."
+    with files.explained(msg, ValueError):
         pairs = [piece.split("+") for piece in text.split()]
         return tuple(Event(float(onset), float(duration)) for onset, duration in pairs)
-    except ValueError as error:
-        msg = f"Events are written as onset+duration, such as “10+16 40+16”; got “{text[:40]}”."
-        raise InputError(msg) from error
 
 
 def events_of(dataset: Dataset) -> tuple[Event, ...]:
@@ -265,20 +263,14 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
     logging.getLogger("nibabel.global").setLevel(logging.CRITICAL + 1)
     data, title = files.file_bytes(name, file, limits), shortened(name)
     is_second = data[:4] in (b"\x1c\2\0\0", b"\0\0\2\x1c")  # 540: NIfTI-2
-    try:
+    with files.explained(f"“{title}” is not a readable NIfTI file; give a .nii or .nii.gz file."):
         image = (Nifti2Image if is_second else Nifti1Image).from_stream(io.BytesIO(data))
-    except Exception as error:  # invalid files raise many kinds of exceptions
-        msg = f"“{title}” is not a readable NIfTI file; give a .nii or .nii.gz file."
-        raise InputError(msg) from error
     dtype, shape = image.get_data_dtype(), image.shape
     msg = f"“{title}” contains {dtype} of shape {shape}; give an image of plain numbers."
     refuse_if(dtype.kind not in "iuf" or min(shape, default=0) < 1, msg)
     files.check_matrix(name, math.prod(shape[:3]), math.prod(shape[3:]), 4, limits)
-    try:
+    with files.explained(f"“{title}” is truncated; copy or write it again."):
         return image, image.get_fdata(dtype=np.float32, caching="unchanged")
-    except Exception as error:
-        msg = f"“{title}” is truncated; copy or write it again."
-        raise InputError(msg) from error
 
 
 def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import MISSING, Dataset, are_bytes, categories
+from appca.data.files import explained
 from appca.frames import class_names, numbers_of
 from appca.words import InputError, counted, listed, refuse_if, refuse_unknown, shortened
 
@@ -164,11 +165,9 @@ def meeting(condition: str, dataset: Dataset) -> np.ndarray:
     columns = features | dataset.labels | {"id": dataset.ids}
     refuse_unknown("column", name, columns)
     if relation in _ORDERS:
-        try:
+        msg = f"“{shortened(condition)}” must have a number after {relation}; write one."
+        with explained(msg, ValueError):
             limit = float(value)
-        except ValueError as error:
-            msg = f"“{shortened(condition)}” must have a number after {relation}; write one."
-            raise InputError(msg) from error
         return np.asarray(_ORDERS[relation](numbers_of(columns[name]), limit))
     is_text = np.asarray(columns[name]).dtype.kind == "U"
     names = columns[name] if is_text else class_names(columns[name])

@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, Generic, NamedTuple, TypeVar, cast
 
@@ -71,6 +71,15 @@ def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
         return stream
     with stream:
         return temporary_file(name, _unpacked(name, stream, limits), limits)
+
+
+@contextmanager
+def explained(sentence: str, kinds: Any = Exception) -> Iterator[None]:
+    """Raise InputError with this sentence instead of exceptions of these kinds."""
+    try:
+        yield
+    except kinds as error:
+        raise InputError(sentence) from error
 
 
 def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> BinaryIO:
@@ -166,7 +175,8 @@ def _unpacked(name: str, stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes
     packed = stream.read(2) == _GZIP
     stream.seek(0)
     size, inside = 0, " inside the gzip archive" if packed else ""
-    try:
+    damaged = f"“{name}” is truncated or damaged{inside}; compress or download it again."
+    with explained(damaged, (EOFError, gzip.BadGzipFile, zlib.error)):
         for chunk in chunks_of(gzip.GzipFile(fileobj=stream) if packed else stream):
             size += len(chunk)
             refuse_if(
@@ -174,9 +184,6 @@ def _unpacked(name: str, stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes
                 f"“{name}” unpacks to more than {limits.most}; split it or take fewer rows.",
             )
             yield chunk
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        msg = f"“{name}” is truncated or damaged{inside}; compress or download it again."
-        raise InputError(msg) from error
     refuse_if(not size, f"“{name}” is empty{inside}; choose a file with data in it.")
 
 
@@ -187,11 +194,8 @@ def members(
     name: str, stream: BinaryIO, limits: ReadLimits, may_be_inside: tuple[str, ...] = ()
 ) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
     """Open a zip, check its declared sizes, and list its files except hidden ones."""
-    try:
+    with explained(f"“{name}” is not a zip file or is damaged; compress or download it again."):
         archive = zipfile.ZipFile(stream)
-    except Exception as error:  # zipfile raises any exception
-        msg = f"“{name}” is not a zip file or is damaged; compress or download it again."
-        raise InputError(msg) from error
     items = [item for item in archive.infolist() if not item.filename.endswith("/")]
     size = sum(item.file_size for item in items)
     refuse_if(
@@ -221,12 +225,9 @@ def content(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> bytes
 
 def unpacked(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Iterator[bytes]:
     """Yield the content of a file in chunks, up to its declared size, which is checked."""
-    try:
-        with archive.open(item) as stream:
-            yield from chunks_of(stream)
-    except Exception as error:  # zipfile raises any exception
-        msg = f"“{shortened(item.filename)}” in “{name}” is damaged; pack it again."
-        raise InputError(msg) from error
+    damaged = f"“{shortened(item.filename)}” in “{name}” is damaged; pack it again."
+    with explained(damaged), archive.open(item) as stream:
+        yield from chunks_of(stream)
 
 
 def parts(filename: str) -> tuple[str, ...]:
