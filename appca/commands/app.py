@@ -125,9 +125,8 @@ def _check(options: argparse.Namespace) -> None:
     guarded = options.behind_proxy or not options.no_token
     if sentence := access_control.refusal(shortened(options.address), hosts, guarded=guarded):
         raise parsing.UsageError(sentence)
-    if options.labels is not None and not options.data:
-        msg = "--labels needs DATA; name the data, too."
-        raise parsing.UsageError(msg)
+    msg = "--labels needs DATA; name the data, too."
+    parsing.wrong_if(options.labels is not None and not options.data, msg)
 
 
 def _started(options: argparse.Namespace, token: str) -> "subprocess.Popen[bytes]":

@@ -53,10 +53,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     path = options.out or Path(f"{options.data}{writing.PAGE}")
     writing.check_file(path, [writing.PAGE])
     sizes = [(k, active) for active in options.active for k in options.components if active <= k]
-    if not sizes:
-        msg = f"A row uses at most K components; got -K up to {options.components[-1]} and -L from "
-        msg += f"{options.active[0]}, so lower -L or raise -K."
-        raise parsing.UsageError(msg)
+    msg = f"A row uses at most K components; got -K up to {options.components[-1]} and -L from "
+    msg += f"{options.active[0]}, so lower -L or raise -K."
+    parsing.wrong_if(not sizes, msg)
     dataset = load(options.data)
     before, fits = suggest(dataset).to_dict(), []
     for i, (k, active) in enumerate(sizes, start=1):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from appca.commands import parsing
-from appca.commands.parsing import PIPE, UsageError
+from appca.commands.parsing import PIPE, wrong_if
 from appca.data.columns import Matched, Wanted, matched, meeting, read_as
 from appca.data.dataset import Dataset
 from appca.data.files import LIMITS, ONE_IS_ENOUGH, File, Files, ReadLimits, total_bytes
@@ -72,8 +72,7 @@ def _dataset(
 
     chosen = dict(options.option)
     role_of = {name: role for flag, role in _ROLES.items() for name in getattr(options, flag)}
-    source = _source(options.data)
-    if source is not None:
+    if (source := _source(options.data)) is not None:
         return _built_in(source, options, chosen)
     files = _files(options, ends)
     kinds = {kind_of(*named_file) for named_file in files}
@@ -81,26 +80,20 @@ def _dataset(
         beside = [name for name in options.label if Path(name).is_file()]
         files = [*files, *((Path(name).name, Path(name)) for name in beside)]
         role_of = {name: role for name, role in role_of.items() if name not in beside}
-    if role_of and not kinds <= {*_TABLES, None}:
-        msg = (
-            f"{_flags(options)} names a column of a table, and “{shortened(options.data[0])}” is "
-            "none; labels of images come from the names of folders and files, those of IDX from "
-            "a file, `--label FILE`, others from arrays with one entry for each row."
-        )
-        raise UsageError(msg)
-    roles = roles | dict(chosen.get("roles") or {}) | role_of
-    if roles:
-        chosen["roles"] = roles
-    if options.missing is not None:
-        chosen["missing"] = options.missing
-    if options.na_values:
-        chosen["na_values"] = options.na_values
+    wrong_if(
+        role_of and not kinds <= {*_TABLES, None},
+        f"{_flags(options)} names a column of a table, and “{shortened(options.data[0])}” is none; "
+        "labels of images come from the names of folders and files, those of IDX from a file, "
+        "`--label FILE`, others from arrays with one entry for each row.",
+    )
+    flags = {"roles": roles | dict(chosen.get("roles") or {}) | role_of}
+    flags |= {"missing": options.missing, "na_values": options.na_values}
+    chosen |= {name: value for name, value in flags.items() if value}
     try:
         read = read_apart if by_libraries(files) else read_many
         return read(files, limits=limits, **chosen)
     except InputError as error:
-        hint = _hint(error, options)
-        if hint is None:
+        if (hint := _hint(error, options)) is None:
             raise
         msg = f"{str(error)[:-1]}; {hint}."
         raise InputError(msg, error.report) from error
@@ -123,13 +116,12 @@ def _built_in(source: str, options: argparse.Namespace, chosen: dict[str, Any]) 
         if name not in columns:
             refusal = unknown("column", name, columns)
             raise refusal
-    if _flags(options) or options.missing is not None:
-        msg = (
-            f"{_flags(options) or '--missing'} is for files, and “{source}” is built in, with its "
-            f"label {listed(list(dataset.labels)) or '(none)'} and no missing cells; leave it out, "
-            f"or write a file first by `python -m appca data {source} --out {source}.csv`."
-        )
-        raise UsageError(msg)
+    wrong_if(
+        _flags(options) or options.missing is not None,
+        f"{_flags(options) or '--missing'} is for files, and “{source}” is built in, with its "
+        f"label {listed(list(dataset.labels)) or '(none)'} and no missing cells; leave it out, "
+        f"or write a file first by `python -m appca data {source} --out {source}.csv`.",
+    )
     return dataset
 
 
@@ -184,9 +176,8 @@ def _nothing(text: str) -> InputError:
 
 def _piped(options: argparse.Namespace) -> tuple[str, io.BytesIO]:
     """Return a file name for standard input, with its file type, and its content."""
-    if len(options.data) > 1:
-        msg = f"- reads one file from standard input; got {len(options.data)} names: keep one."
-        raise UsageError(msg)
+    msg = f"- reads one file from standard input; got {len(options.data)} names: keep one."
+    wrong_if(len(options.data) > 1, msg)
     if getattr(options, "piped", None) is None:
         options.piped = parsing.from_pipe(LIMITS.n_bytes)
     return _title(options.piped), io.BytesIO(options.piped)

@@ -56,13 +56,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from appca.studies.store import ShippedResults, StudyStore
 
     changes = dict(options.set)
-    if not (options.names or options.all or options.ship or options.document):
-        msg = "one of the arguments NAME --all --ship --document is required"
-        raise parsing.UsageError(msg)
+    msg = "one of the arguments NAME --all --ship --document is required"
+    is_told = options.names or options.all or options.ship or options.document
+    parsing.wrong_if(not is_told, msg)
     if options.document is not None:
-        if changes or options.out is not None or options.size != "default" or options.ship:
-            msg = "--document computes nothing; leave out --quick, --full, --set, --ship and --out."
-            raise parsing.UsageError(msg)
+        more = changes or options.out is not None or options.size != "default" or options.ship
+        msg = "--document computes nothing; leave out --quick, --full, --set, --ship and --out."
+        parsing.wrong_if(more, msg)
         write_document(options.document, say)
         return {"experiments": [], "document": str(options.document), "folder": None}
     store = ShippedResults() if options.ship else StudyStore(home())

@@ -31,6 +31,12 @@ class UsageError(InputError):
     """The command line is invalid, whatever the data."""
 
 
+def wrong_if(is_wrong: object, sentence: str) -> None:
+    """Raise a UsageError with this one-sentence message if the command line breaks a rule."""
+    if is_wrong:
+        raise UsageError(sentence)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that reports an error in one sentence."""
 
@@ -78,9 +84,8 @@ def is_piped(options: argparse.Namespace) -> bool:
 
 def check_output(options: argparse.Namespace) -> None:
     """Raise UsageError if two results would go to standard output."""
-    if options.json and is_piped(options):
-        msg = "--json and --out - both write to standard output; give --out the name of a file."
-        raise UsageError(msg)
+    msg = "--json and --out - both write to standard output; give --out the name of a file."
+    wrong_if(options.json and is_piped(options), msg)
 
 
 def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> None:
@@ -188,7 +193,6 @@ def options_of_data(options: argparse.Namespace) -> Iterator[None]:
 
 def from_pipe(limit: int) -> bytes:
     """Return standard input, at most limit + 1 bytes; UsageError if it is a terminal."""
-    if sys.stdin is None or sys.stdin.isatty():
-        msg = "- reads standard input, which is empty; name a file, or write `cat FILE | ...`."
-        raise UsageError(msg)
+    msg = "- reads standard input, which is empty; name a file, or write `cat FILE | ...`."
+    wrong_if(sys.stdin is None or sys.stdin.isatty(), msg)
     return sys.stdin.buffer.read(limit + 1)

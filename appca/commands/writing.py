@@ -58,15 +58,13 @@ def check_place(options: argparse.Namespace, more: tuple[str, ...] = ()) -> None
     path = options.out
     if getattr(options, "html", None) is not None:
         check_file(options.html, [PAGE])
-    if options.format is not None and not parsing.is_piped(options):
-        msg = "--format needs --out -; the extension of a file sets its format."
-        raise parsing.UsageError(msg)
+    msg = "--format needs --out -; the extension of a file sets its format."
+    parsing.wrong_if(options.format is not None and not parsing.is_piped(options), msg)
     if path is None:
         return
     if parsing.is_piped(options):
-        if _kind(options) != ".csv" and sys.stdout.isatty():
-            msg = f"{_kind(options)} is not text; write `--out - > FILE`, or name a file."
-            raise parsing.UsageError(msg)
+        msg = f"{_kind(options)} is not text; write `--out - > FILE`, or name a file."
+        parsing.wrong_if(_kind(options) != ".csv" and sys.stdout.isatty(), msg)
         _check_packages(_kind(options))
         return
     check_file(path, (*KINDS, *more))
@@ -74,9 +72,8 @@ def check_place(options: argparse.Namespace, more: tuple[str, ...] = ()) -> None
 
 def check_file(path: Path, kinds: Sequence[str]) -> None:
     """Check that a file has an allowed extension and can be written; see `check_place`."""
-    if path.suffix not in kinds:
-        msg = f"The output's name must end in {', '.join(kinds)}; got “{path.name}”."
-        raise parsing.UsageError(msg)
+    msg = f"The output's name must end in {', '.join(kinds)}; got “{path.name}”."
+    parsing.wrong_if(path.suffix not in kinds, msg)
     msg = f"The folder of the output must exist; there is no “{path.parent}”."
     refuse_if(not path.parent.is_dir(), msg)
     msg = f"The output must be a file; “{path}” is a folder, so name a file in it."
@@ -129,10 +126,9 @@ def is_annotated(options: argparse.Namespace) -> bool:
     ending = None if options.out is None else ending_of(options.out.name)
     if ending is None:
         return False
-    if len(options.data) != 1 or ending_of(options.data[0]) != ending:
-        msg = f"--out FILE{ending} adds a fit to annotated data, so DATA must be one {ending} "
-        msg += "file; write .csv, .parquet or .npz instead."
-        raise parsing.UsageError(msg)
+    msg = f"--out FILE{ending} adds a fit to annotated data, so DATA must be one {ending} "
+    msg += "file; write .csv, .parquet or .npz instead."
+    parsing.wrong_if(len(options.data) != 1 or ending_of(options.data[0]) != ending, msg)
     return True
 
 
