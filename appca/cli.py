@@ -55,7 +55,8 @@ def _run(options: argparse.Namespace) -> int:
         code = USAGE if isinstance(error, parsing.UsageError) else REFUSED
         return _refuse(" ".join(str(error).split()), code)
     except BrokenPipeError:
-        _close_output()
+        nowhere = os.open(os.devnull, os.O_WRONLY)  # Python's flush at exit would also fail
+        os.dup2(nowhere, sys.stdout.fileno())
         return NOBODY_READS
     except OSError as error:
         name = shortened(error.filename, 80) if error.filename else "A file"
@@ -87,9 +88,3 @@ def _refuse(sentence: str, code: int = REFUSED) -> int:
     clear()
     sys.stderr.write(f"appca: {printable(sentence)}\n")
     return code
-
-
-def _close_output() -> None:
-    """Redirect standard output, because Python's flush at exit would also fail."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())

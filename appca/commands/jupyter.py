@@ -25,7 +25,6 @@ def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
     Every server has its own token. Jupyter authenticates users, so appca accepts any host name.
     """
     token = secrets.token_urlsafe(24)
-    hosts = os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", "*")
     return {
         "command": [sys.executable, "-m", "appca.ui.at_socket", "{unix_socket}"],
         "unix_socket": True,
@@ -34,7 +33,7 @@ def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
         "environment": {
             access_control.TOKEN: token,
             "PYTHONPATH": python_path(),
-            "STREAMLIT_SERVER_ALLOWED_HOSTS": hosts,
+            "STREAMLIT_SERVER_ALLOWED_HOSTS": os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", "*"),
             "STREAMLIT_SERVER_BASE_URL_PATH": path,
         },
         "request_headers_override": {HEADER: token},
