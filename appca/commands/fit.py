@@ -1,6 +1,7 @@
 """``appca fit``: fit a model and describe every row."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,22 +131,14 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         say(f"run {run_id}")
     from appca.analysis.tables import projection_table
 
-    written = (
-        writing.write_annotated(options, dataset, config, result)
-        if is_annotated
-        else writing.write(
-            options,
-            lambda: projection_table(dataset, result.fitted),
-            lambda: _arrays(dataset, config, result),
-        )
-    )
+    if is_annotated:
+        written: str | None = writing.write_annotated(options, dataset, config, result)
+    else:
+        table = partial(projection_table, dataset, result.fitted)
+        written = writing.write(options, table, partial(_arrays, dataset, config, result))
     page = options.html and writing.write_page(options.html, dataset, [result.fitted])
-    facts: dict[str, Any] = {
-        "data": fields_of(dataset),
-        "preprocessing": before.to_dict(),
-        "model": config.model,
-    }
-    facts |= {"parameters": config.parameters, **outcome, "run": run_id}
+    facts: dict[str, Any] = {"data": fields_of(dataset), "preprocessing": before.to_dict()}
+    facts |= {"model": config.model, "parameters": config.parameters, **outcome, "run": run_id}
     return facts | {"written": written, "html": page}
 
 
@@ -171,30 +164,20 @@ def _say_plan(options: argparse.Namespace, dataset: Dataset, config: RunConfig) 
     chosen = any(getattr(options, name) is not None for name in PREPARING)
     whose = "" if chosen else f" (by default; {AS_THEY_ARE} fits the values as they are)"
     say(f"{dataset.name}: {dataset.n_rows:,} rows, {dataset.n_features:,} features")
-    say_facts(
-        lines_of(dataset, "fitted around")
-        | {
-            "Preprocessing": f"{before.in_words()}{whose if before != Preprocessing() else ''}",
-            "Model": ", ".join([MODELS[config.model].title, *config.sizes, seed]),
-        }
-    )
+    steps = before.in_words() + whose * (before != Preprocessing())
+    model = ", ".join([MODELS[config.model].title, *config.sizes, seed])
+    say_facts(lines_of(dataset, "fitted around") | {"Preprocessing": steps, "Model": model})
 
 
 def _preprocessing(options: argparse.Namespace, dataset: Dataset) -> Preprocessing:
-    settings = {name: getattr(options, name) for name in PREPARING}
-    settings = {name: value for name, value in settings.items() if value is not None}
-    return Preprocessing(**(suggest(dataset, options.prepare or "none").to_dict() | settings))
+    steps = {name: value for name in PREPARING if (value := getattr(options, name)) is not None}
+    return Preprocessing(**(suggest(dataset, options.prepare or "none").to_dict() | steps))
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     bound = "n_components" if "n_components" in defaults(options.model) else "max_components"
-    named = {
-        bound: options.components,
-        "n_active": options.active,
-        "noise": options.noise,
-        "row_scale": options.row_scale,
-        "random_state": options.seed,
-    }
+    named = {bound: options.components, "n_active": options.active, "noise": options.noise}
+    named |= {"row_scale": options.row_scale, "random_state": options.seed}
     return {name: value for name, value in named.items() if value is not None} | dict(options.set)
 
 

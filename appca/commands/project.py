@@ -2,6 +2,7 @@
 
 import argparse
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from appca.analysis.rows import distances
 from appca.commands import parsing, writing
 from appca.commands.opening import opened_as, with_gaps
 from appca.commands.terminal import Meter, clear, say
-from appca.data.columns import Matched, Wanted, wanted_by
+from appca.data.columns import Wanted, wanted_by
 from appca.data.store import DatasetStore
 from appca.runs.fit import project
 from appca.runs.home import home
@@ -67,29 +68,25 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     fitted = _fitted(options.fitted)
     takes = fitted.config.fits_around_gaps and fitted.model.preprocessing.takes_gaps
     new = with_gaps(options, lambda how: opened_as(how, fitted.wanted), may=takes)
-    _say_columns(new)
+    if new.reordered:
+        say("columns matched by name; their order differs")
+    if new.ignored:
+        say(f"not used: {', '.join(shortened(name) for name in new.ignored)}")
     dataset = new.dataset
     described = project(fitted.config, fitted.model, dataset.with_gaps(), Meter(dataset.n_rows))
     clear()
     doubtful = described.membership < 0.5
     share = np.mean(doubtful)
     say(f"{counted(dataset.n_rows, 'row')}; {share:.1%} of them with doubtful membership")
-    said, misfits = None, None
-    if options.flag:
-        said, misfits = _judged(fitted, described, options.level)
     from appca.analysis.tables import projection_table
 
-    flags = (
-        {} if said is None else {"t2": said.distances.t2, "q": said.distances.q, "fits": said.fits}
-    )
+    table, flags, misfits = partial(projection_table, dataset, described), {}, None
+    if options.flag:
+        said, misfits = _judged(fitted, described, options.level)
+        table = partial(new_rows_table, dataset, described, said)
+        flags = {"t2": said.distances.t2, "q": said.distances.q, "fits": said.fits}
     written = writing.write(
-        options,
-        lambda: (
-            projection_table(dataset, described)
-            if said is None
-            else new_rows_table(dataset, described, said)
-        ),
-        lambda: {**described.row_arrays(), **writing.identity(dataset), **flags},
+        options, table, lambda: {**described.row_arrays(), **writing.identity(dataset), **flags}
     )
     facts = {"rows": dataset.n_rows, "doubtful_rows": int(doubtful.sum())}
     facts |= {"missing_cells": dataset.n_missing, "reordered": new.reordered}
@@ -98,19 +95,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 def _check(options: argparse.Namespace) -> None:
     writing.check_place(options)
-    if options.out is None and not options.flag:
-        msg = "There is nothing to do with the rows; name a file with --out, or add --flag."
-        raise parsing.UsageError(msg)
-    if not 0 < options.level < 1:
-        msg = f"--level must be a share between 0 and 1; got {options.level:g}."
-        raise parsing.UsageError(msg)
-
-
-def _say_columns(new: Matched) -> None:
-    if new.reordered:
-        say("columns matched by name; their order differs")
-    if new.ignored:
-        say(f"not used: {', '.join(shortened(name) for name in new.ignored)}")
+    msg = "There is nothing to do with the rows; name a file with --out, or add --flag."
+    parsing.wrong_if(options.out is None and not options.flag, msg)
+    msg = f"--level must be a share between 0 and 1; got {options.level:g}."
+    parsing.wrong_if(not 0 < options.level < 1, msg)
 
 
 def _judged(
