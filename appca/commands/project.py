@@ -120,8 +120,7 @@ def _judged(
 
 
 def _fitted(text: str) -> RowsDescriber:
-    run = RunStore(home()).get(text)
-    if run is not None:
+    if (run := RunStore(home()).get(text)) is not None:
         shown = numbered(run.fitted, ComponentNumbers(home()).of_run(run))
         return RowsDescriber(run.config, shown, shown, _wanted_by_run(run.config, shown))
     path = Path(text)

@@ -207,8 +207,7 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
     config, store = RunConfig.from_dict(spec["config"]), RunStore(context.home)
     name, origin = spec.get("name"), spec.get("origin", "fit")
-    present = store.renew(config.id, name, origin)
-    if present is not None:
+    if (present := store.renew(config.id, name, origin)) is not None:
         return {"run": present.id}
     dataset, fitted = _prepared(config, context, partial(estimate_seconds, config=config))
     tol = config.parameters.get("tol", TOL) * dataset.n_rows  # PPCA uses EM without this setting
@@ -245,8 +244,7 @@ def map_seconds(n_rows: int, n_features: int) -> dict[str, float]:
     """Estimate the seconds per stage of a map; UMAP is compiled once per worker."""
     epochs, compared = 500 if n_rows <= 10_000 else 200, min(n_rows, EXACT)
     near, trusted = (1e-10 * n**2 * (n_features + 20) for n in (n_rows, compared))
-    is_warm = "umap" in sys.modules
-    load, loaded, compiled = (0.1, 0.1, 0.3) if is_warm else (1.5, 3.0, 12.0)
+    load, loaded, compiled = (0.1, 0.1, 0.3) if "umap" in sys.modules else (1.5, 3.0, 12.0)
     return {
         "preprocessing": load,
         "finding neighbours": 0.1 + near,

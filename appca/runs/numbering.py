@@ -7,8 +7,7 @@ directions, which never change: a registry in the home, for each data set (with 
 and model, applies them. `numbered` reorders a run before it is shown or saved.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -186,13 +185,11 @@ class ComponentNumbers:
         )
         return separate if separate.exists() else common
 
-    @contextmanager
-    def _held(self, config: RunConfig) -> Iterator[None]:
+    def _held(self, config: RunConfig) -> AbstractContextManager[None]:
         folder = self._file(config).parent
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-        with lock.held(folder):
-            yield
+        return lock.held(folder)
 
 
 @lru_cache(maxsize=4)

@@ -9,7 +9,7 @@ import time
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache, partial, wraps
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -64,16 +64,14 @@ def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
 
 
-@contextmanager
-def draft_folder(parent: Path) -> Iterator[Path]:
+def draft_folder(parent: Path) -> AbstractContextManager[Path]:
     """Yield a locked draft folder, and remove it at the end unless it was moved.
 
     May raise OSError.
     """
     parent.mkdir(parents=True, exist_ok=True)
     sweep(parent)
-    with _claimed(parent, Path.mkdir) as draft:
-        yield draft
+    return _claimed(parent, Path.mkdir)
 
 
 def put_folder(

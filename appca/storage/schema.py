@@ -93,8 +93,7 @@ def _of_tuple(shape: Any) -> Any:
 def _clause(told: str, record: object) -> str:
     """Convert msgspec's “Expected `int`, got `str` - at `$.runs[0].k`” to words."""
     what, _, path = told.partition(" - at `")
-    lacking = re.match(r"Object missing required field `(\w+)`", what)
-    if lacking:
+    if lacking := re.match(r"Object missing required field `(\w+)`", what):
         of = _place(path)
         return f"it lacks “{lacking[1]}”{of and f' of {of}'}"
     value, place = _at(record, path), _place(path)
@@ -132,19 +131,16 @@ def _shown(value: object) -> str:
 
 
 def _rule(what: str) -> str:
-    kinds = re.match(r"Expected `([^`]+)`(.*)", what)
-    if kinds is None:
+    if (kinds := re.match(r"Expected `([^`]+)`(.*)", what)) is None:
         return "another value"
     several = kinds[1].split(" | ")
     of = " or ".join(_TYPES.get(kind, kind) for kind in several[:_MOST_KINDS])
     if len(several) > _MOST_KINDS:
         return "a single number or text, or a list of those"
-    long = re.match(r" of length ([<>]=) (\d+)", kinds[2])
-    if long:
+    if long := re.match(r" of length ([<>]=) (\d+)", kinds[2]):
         parts = "items" if kinds[1] in ("array", "object") else "characters"
         return f"{of} {_BOUNDS[long[1]]} {int(long[2]):,} {parts}"
-    bound = re.match(r" ([<>]=?) (\S+)", kinds[2])
-    if bound is None:
+    if (bound := re.match(r" ([<>]=?) (\S+)", kinds[2])) is None:
         return f"{of} of another form" if "regex" in kinds[2] else of
     limit = float(bound[2])
     if abs(limit) > 1e300:
