@@ -63,9 +63,8 @@ class DatasetStore:
         folder = self.path(digest)
         try:
             meta = _read_meta(folder)
-            if meta["digest"] != digest or not isinstance(meta["name"], str):
-                msg = "meta.json describes other data"
-                raise ValueError(msg)
+            is_other = meta["digest"] != digest or not isinstance(meta["name"], str)
+            refuse_if(is_other, "meta.json describes other data")
             float(meta["created"])
             # the number of missing cells shows whether a file is lost
             gaps = bool(meta.get("n_missing"))
@@ -167,9 +166,8 @@ def _array(folder: Path, meta: dict[str, Any], name: str) -> np.ndarray:
         msg = f"{name}.npy cannot be read"
         raise ValueError(msg) from error
     described = (meta["n_rows"], meta["n_features"]), meta["dtype"]
-    if name == "matrix" and (values.shape, str(values.dtype)) != described:
-        msg = "matrix.npy is not the matrix that meta.json describes"
-        raise ValueError(msg)
+    is_other = name == "matrix" and (values.shape, str(values.dtype)) != described
+    refuse_if(is_other, "matrix.npy is not the matrix that meta.json describes")
     return values if name in ("matrix", "missing") else np.array(values)
 
 

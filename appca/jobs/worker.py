@@ -17,7 +17,7 @@ from appca.jobs import tasks
 from appca.jobs.queue import FOLDER, LOG
 from appca.jobs.tasks import Context
 from appca.processes import Tell
-from appca.words import TOO_MUCH
+from appca.words import TOO_MUCH, refuse_if
 
 Handler = Callable[[dict[str, Any], Context], dict[str, Any]]
 KINDS: dict[str, Handler] = {
@@ -57,9 +57,8 @@ def work(
     """Run one job and return its result as fields of `appca.jobs.queue.JobStatus`."""
     context.tell()
     try:
-        if kind not in handlers:
-            msg = f"There is no kind of job “{kind}”; choose {', '.join(handlers)}."
-            raise ValueError(msg)
+        msg = f"There is no kind of job “{kind}”; choose {', '.join(handlers)}."
+        refuse_if(kind not in handlers, msg)
         result = handlers[kind](spec, context)
     except Exception as error:
         with suppress(OSError):

@@ -101,11 +101,9 @@ class RunConfig(OfModel):
         settings = defaults(self.model, self.parameters.get("inference"))
         idle = set(MODELS[self.model].sampling) - set(settings)
         chosen = {name: value for name, value in self.parameters.items() if name not in idle}
-        unknown = sorted(set(chosen) - set(settings))
-        if unknown:
-            got = ", ".join(map(shortened, unknown))
-            msg = f"{self.model} has the settings {', '.join(settings)}; got {got}."
-            raise InputError(msg)
+        unknown = ", ".join(map(shortened, sorted(set(chosen) - set(settings))))
+        msg = f"{self.model} has the settings {', '.join(settings)}; got {unknown}."
+        refuse_if(unknown, msg)
         parameters = settings | chosen
         _refuse_values(self.model, parameters)
         object.__setattr__(self, "parameters", parameters)

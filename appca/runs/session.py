@@ -124,10 +124,9 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
     InputError if a run belongs to other data, or its arrays cannot be read.
     """
     dataset = session.dataset
-    strange = [run.id for run in session.runs if run.config.dataset != dataset.digest]
-    if strange:
-        msg = f"Fit {strange[0]} is not of “{dataset.name}”; pack fits with their own data."
-        raise InputError(msg)
+    for run in session.runs:
+        msg = f"Fit {run.id} is not of “{dataset.name}”; pack fits with their own data."
+        refuse_if(run.config.dataset != dataset.digest, msg)
     arrays = dataset.arrays() if with_data else {}
     members = {f"data/{name}.npy": values for name, values in arrays.items()}
     numbers = ComponentNumbers(usual_home() if home is None else home)

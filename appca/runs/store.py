@@ -19,7 +19,7 @@ from appca.runs.run import FitResult, RunConfig, RunInfo
 from appca.storage import files, lock
 from appca.storage.files import FILES, OtherFormat, or_none, read_json, write_json
 from appca.storage.identity import ID_DIGITS, is_id
-from appca.words import InputError, reason, refusing, storing
+from appca.words import InputError, reason, refuse_if, refusing, storing
 
 LIVE_RUNS_KEPT = 50  # number of runs kept from slider moves; older runs are deleted
 ARRAYS = "arrays.npz"
@@ -103,8 +103,7 @@ class RunStore:
                 files.put_folder(target, partial(_write, meta, arrays), _is_sound)
         if origin == "live":
             for run in [run for run in self.list() if not run.kept][LIVE_RUNS_KEPT:]:
-                now = self.get(run.id)
-                if now is not None and not now.kept:
+                if (now := self.get(run.id)) is not None and not now.kept:
                     files.discard(run.path)
         return present or _read(target)
 
@@ -161,8 +160,7 @@ class RunStore:
 
     def rename(self, run_id: str, name: str) -> Run:
         """Name a run, or by its settings if empty; InputError if it is gone or writing fails."""
-        run = self.get(run_id)
-        if run is None:
+        if (run := self.get(run_id)) is None:
             msg = f"There is no fit “{str(run_id)[:ID_DIGITS]}” to rename; choose a listed one."
             raise InputError(msg)
         run = changeable(run, self.folder)
@@ -205,7 +203,7 @@ def is_passing(error: BaseException | None) -> bool:
 def _read(folder: Path) -> Run:
     meta = _read_meta(folder)
     config, size = RunConfig.from_record(meta["config"]), (folder / ARRAYS).stat().st_size
-    msg = None
+    msg = ""
     if meta["id"] != folder.name:
         msg = f"it is named {folder.name} but contains {meta['id']}"
     elif config.id != folder.name:
@@ -214,8 +212,7 @@ def _read(folder: Path) -> Run:
         msg = f"{ARRAYS} has {size} bytes instead of {meta['bytes']}"
     elif not isinstance(meta["name"], str | None):
         msg = "config.json does not describe a run"
-    if msg:
-        raise ValueError(msg)
+    refuse_if(msg, msg)
     names = {"name": _marked(meta["name"], config) or title(config), "custom_name": meta["name"]}
     made: Any = {"created": float(meta["created"]), "origin": meta["origin"], "path": folder}
     return Run(folder.name, config, RunInfo.from_dict(meta["info"]), **names, **made)
@@ -327,9 +324,8 @@ def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]
     for name, file in present.items():
         try:
             listed = read_json(file, name).get(FILES, {}) if file.suffix == ".json" else {}
-            if not isinstance(listed, dict) or any(Path(each).name != each for each in listed):
-                msg = "its list of files is wrong"
-                raise ValueError(msg)
+            is_wrong = not isinstance(listed, dict) or any(Path(x).name != x for x in listed)
+            refuse_if(is_wrong, "its list of files is wrong")
             digests |= listed
         except Exception as error:  # parsers raise any exception
             yield StoredFinding(file, reason(error))
@@ -343,10 +339,8 @@ def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]
                 files.check_sealed(file)
             elif name == JOURNAL:
                 lines, n_damaged = files.lines_in(file.read_bytes())
-                if n_damaged or not lines:
-                    why = f"has damaged lines ({n_damaged})" if n_damaged else "is empty"
-                    msg = f"{name} {why}"
-                    raise ValueError(msg)
+                why = f"has damaged lines ({n_damaged})" if n_damaged else "is empty"
+                refuse_if(n_damaged or not lines, f"{name} {why}")
         except Exception as error:  # parsers raise any exception
             yield StoredFinding(file, reason(error))
 
@@ -384,8 +378,7 @@ def damage(run: Run) -> str | None:
 def put(run: Run, labels: Labels) -> Labels:
     """Store names and signs with a `changeable` run. Raises InputError if writing fails."""
     run = changeable(run, home() / "runs")
-    remedy = "free some space, or fit again if it was deleted"
-    with storing(_words(run), run.path.parent, remedy):
+    with storing(_words(run), run.path.parent, "free some space, or fit again if it was deleted"):
         write_json(run.path / LABELS, labels._asdict(), _words(run))  # see `Run.kept`
     return labels
 
@@ -394,9 +387,7 @@ def _read_labels(run: Run, k: int) -> Labels:
     kept = read_json(run.path / LABELS, _words(run))
     names = tuple(_tidy(name, NAME_LENGTH) or "" for name in kept["names"])
     signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
-    if not len(names) == len(signs) == k:
-        msg = f"they are not of {k} components"
-        raise ValueError(msg)
+    refuse_if(not len(names) == len(signs) == k, f"they are not of {k} components")
     return Labels(names, signs)
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from appca.storage.schema import Misfit, fitted
-from appca.words import InputError, shortened
+from appca.words import refuse_if, shortened
 
 _MOST = 1 << 63  # upper limit of integers
 ID_DIGITS = 12  # 48 bits: a collision among a million settings has probability 0.002
@@ -105,14 +105,12 @@ def plain(name: str, value: object) -> Any:
         return [plain(name, item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, int) and abs(value) < _MOST:
-        return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
+    is_plain = value is None or isinstance(value, str)
+    is_plain |= isinstance(value, int) and abs(value) < _MOST
+    is_plain |= isinstance(value, float) and math.isfinite(value)
     msg = f"{name} must be a finite number, a text or yes/no to be recorded; got {value!r:.60}."
-    raise InputError(msg)
+    refuse_if(not is_plain, msg)
+    return value
 
 
 def _is_hex(text: object, digits: int) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from appca.storage import files
 from appca.storage.files import line_of, lines_in, read_json, write_json
 from appca.storage.identity import ID_DIGITS, is_id
-from appca.words import storing
+from appca.words import refuse_if, storing
 
 RECORDS = "records.txt"
 _BEGUN = "null"  # the first line; missing if the file was emptied
@@ -79,7 +79,6 @@ class JournalStore:
         return [file.parent.name for _, file in sorted(files, reverse=True)]
 
     def _checked(self, name: str) -> Path:
-        if not is_id(name):
-            msg = f"The name of a journal has {ID_DIGITS} hex digits; got {name!r:.40}."
-            raise ValueError(msg)
+        msg = f"The name of a journal has {ID_DIGITS} hex digits; got {name!r:.40}."
+        refuse_if(not is_id(name), msg)
         return self.folder / name

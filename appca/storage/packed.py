@@ -14,7 +14,7 @@ from typing import IO, Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from appca.words import InputError, is_text, shortened
+from appca.words import InputError, is_text, refuse_if, shortened
 
 MOST_BYTES = 1 << 32  # maximum unpacked size of a file
 MOST_MEMBERS = 10_000
@@ -81,17 +81,12 @@ class Packed:
                 shape, by_columns, dtype = npy_header(stream)
                 expected = math.prod(shape) * dtype.itemsize
                 is_plain = dtype.kind in "biufU" and not dtype.hasobject
-                if not is_plain or min(shape, default=0) < 0 or expected > item.file_size:
-                    msg = "not an array of numbers or text, or of the wrong length"
-                    raise ValueError(msg)
+                is_odd = not is_plain or min(shape, default=0) < 0 or expected > item.file_size
+                refuse_if(is_odd, "not an array of numbers or text, or of the wrong length")
                 data = stream.read(item.file_size)
-                if len(data) != expected:
-                    msg = f"{len(data)} bytes instead of {expected}"
-                    raise ValueError(msg)
+                refuse_if(len(data) != expected, f"{len(data)} bytes instead of {expected}")
             values = np.frombuffer(data, dtype).reshape(shape, order="F" if by_columns else "C")
-            if not is_text(values):
-                msg = "invalid characters"
-                raise ValueError(msg)
+            refuse_if(not is_text(values), "invalid characters")
             return values.astype(dtype.newbyteorder("="), copy=False)
         except Exception as error:
             self._refuse(f"contains a damaged “{shortened(member)}”", error)

@@ -144,18 +144,16 @@ def _read(folder: Path, name: str) -> Stored:
     for key, kinds in facts["tables"].items():
         with (folder / f"{key}.csv").open(encoding="utf-8", newline="") as lines:
             reader = csv.DictReader(lines)
-            if reader.fieldnames != list(kinds):
-                msg = f"{key}.csv has other columns than its description."
-                raise ValueError(msg)
+            msg = f"{key}.csv has other columns than its description."
+            refuse_if(reader.fieldnames != list(kinds), msg)
             parse = {name: KINDS[kind] for name, kind in kinds.items()}
             tables[key] = [
                 {name: parse[name](text) if text else None for name, text in line.items()}
                 for line in reader
             ]
     arrays = files.read_arrays(folder / "arrays.npz")
-    if files.read_json(folder / "config.json", f"Result {name}") != facts:
-        msg = "Another result took its place while it was read."
-        raise ValueError(msg)
+    is_other = files.read_json(folder / "config.json", f"Result {name}") != facts
+    refuse_if(is_other, "Another result took its place while it was read.")
     outcome = Outcome(tables, arrays, [Claim(**row) for row in facts["claims"]], str(facts["text"]))
     times = float(facts["created"]), float(facts["seconds"])
     options, versions = dict(facts["options"]), dict(facts["versions"])
