@@ -129,10 +129,9 @@ def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
     for j in range(3):
         of_row = active & (position == j + 1)
         has = of_row.any(axis=1)
-        if has.any():
-            values = scores[has, of_row[has].argmax(axis=1)]
-            if len(values) > 1:
-                channels[has, j] = 0.01 + 0.98 * (rankdata(values) - 1) / (len(values) - 1)
+        values = scores[has, of_row[has].argmax(axis=1)]
+        if len(values) > 1:
+            channels[has, j] = 0.01 + 0.98 * (rankdata(values) - 1) / (len(values) - 1)
     return np.round(255 * channels).astype(np.uint8)
 
 

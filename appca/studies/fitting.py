@@ -175,9 +175,8 @@ def crowded_panels(
 
 def crowding_claim(rows: list[Row]) -> Claim:
     """Judge whether panels separate classes better than PCA; partly, if only for fewer rows."""
-    weights = [row["rows"] for row in rows]
     panel, same, whole = (
-        float(np.average([row[name] for row in rows], weights=weights))
+        float(np.average([row[name] for row in rows], weights=[row["rows"] for row in rows]))
         for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
     )
     measured = f"nearest rows predict {percent(panel, 1)} of classes, in PCA's plot of the same "

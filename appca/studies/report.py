@@ -76,7 +76,10 @@ def paper(
         seconds = time.perf_counter() - began
         note = f"{seconds:.0f} s; stored as {store.save(study, options, outcome, seconds)}"
         results.append(ReportEntry(study, options, outcome, note))
-        parts = aligned(*_main_table(study, outcome)), aligned(*_claims(outcome))
+        rows = next(iter(outcome.tables.values()), [])
+        columns = list(study.columns or [*rows, {}][0])
+        lines = [[_cell(row[column]) for column in columns] for row in rows]
+        parts = aligned(columns, lines), aligned(*_claims(outcome))
         for line in "\n\n".join(filter(None, (*parts, outcome.text, note))).splitlines():
             say(line)
         if out is not None:
@@ -86,8 +89,7 @@ def paper(
             out.mkdir(parents=True, exist_ok=True)
             (out / REPORT).write_text(page(results), encoding="utf-8")
         say(f"wrote {REPORT} in {out}")
-    refusals = [result for result in results if result.outcome is None]
-    if refusals:
+    if refusals := [result for result in results if result.outcome is None]:
         missing = "; ".join(f"{result.study.name}: {result.note}" for result in refusals)
         msg = f"{len(refusals)} of {len(results)} results are missing. {missing}"
         raise InputError(refusals[0].note if len(results) == 1 else msg)
@@ -120,12 +122,6 @@ def _claims(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
     titles = headings(outcome.claims)
     lines = [[getattr(claim, field) for field in titles] for claim in outcome.claims]
     return list(titles.values()), lines
-
-
-def _main_table(study: Study, outcome: Outcome) -> tuple[list[str], list[list[str]]]:
-    rows = next(iter(outcome.tables.values()), [])
-    names = list(study.columns or [*rows, {}][0])
-    return names, [[_cell(row[name]) for name in names] for row in rows]
 
 
 def _cell(value: object) -> str:

@@ -99,8 +99,7 @@ def claims(table: Sequence[Row]) -> list[Claim]:
         measured += f"EM ends, {span(ends, '.2g')} times{bound}"
         claim = f"EM of {model} is orders of magnitude faster than Gibbs sampling"
         number = (f"{span(ratios, '.2g').replace(' to ', '–')} ×", f"faster, {model}")
-        tests = [ratio >= ORDERS for ratio in ratios]
-        made.append(checked(claim, measured, tests, number=number))
+        made.append(checked(claim, measured, [ratio >= ORDERS for ratio in ratios], number=number))
     return made
 
 
@@ -114,8 +113,7 @@ def draw(model: str, number: int, options: Options) -> tuple[np.ndarray, np.ndar
         W = 2.0 * np.linalg.qr(W)[0]  # orthonormal directions; scores have variance 4
     Z = rng.random((N, K)).argsort(axis=1) < L
     X = np.where(Z, rng.standard_normal((N, K)), 0.0)
-    noise = options["noise_sd"] * rng.standard_normal((N, D))
-    Y = X @ W.T + noise
+    Y = X @ W.T + options["noise_sd"] * rng.standard_normal((N, D))
     return Y[: N // 2], Y[N // 2 :]
 
 
