@@ -156,8 +156,7 @@ _CONDITION = re.compile(r"(.+?)\s*(<=|>=|!=|==|=|<|>)\s*(.*)")
 
 def meeting(condition: str, dataset: Dataset) -> np.ndarray:
     """Return a mask (N,) of rows that meet COLUMN RELATION VALUE; missing values meet only !=."""
-    parts = _CONDITION.fullmatch(condition.strip())
-    if parts is None:
+    if (parts := _CONDITION.fullmatch(condition.strip())) is None:
         msg = f"A condition is like 'alcohol>12' or kind=red,white; got “{shortened(condition)}”."
         raise InputError(msg)
     name, relation, value = parts.groups()

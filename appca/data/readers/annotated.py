@@ -192,10 +192,9 @@ def _text(value: Any) -> str:
 @contextmanager
 def opened_h5ad(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
     """Open an .h5ad file."""
-    upload = Upload(name, limits)
     with (
         uploads.plain_file(name, file, limits) as stream,
-        arrays.opened_hdf5(upload, stream) as tree,
+        arrays.opened_hdf5(Upload(name, limits), stream) as tree,
     ):
         _split_tables(tree)
         yield Contents(tree)

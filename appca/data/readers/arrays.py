@@ -424,8 +424,7 @@ class Hdf5:
             msg = f"“{upload.name}” contains more than {_MOST_OBJECTS:,} arrays; save fewer."
             refuse_if(len(self.items) + len(self.unused) > _MOST_OBJECTS, msg)
             plain = path.encode("utf-8", "replace").decode()
-            item = describe(plain, node)
-            if isinstance(item, Item):
+            if isinstance(item := describe(plain, node), Item):
                 self.items[plain] = item
             elif item:
                 self.unused[plain] = item

@@ -69,14 +69,10 @@ def work_apart(
                 copy = place / str(i)
                 with uploads.file_stream(name, file, limits) as stream, copy.open("wb") as out:
                     out.writelines(uploads.chunks_of(stream))
-        request = {
-            "task": task,
-            "files": [(name, str(place / str(i))) for i, (name, _) in enumerate(files)],
-            "options": options,
-            "limits": limits._replace(scratch=str(place))._asdict(),
-            "place": str(place),
-            "memory": MEMORY,
-        }
+        copies = [(name, str(place / str(i))) for i, (name, _) in enumerate(files)]
+        inside = limits._replace(scratch=str(place))._asdict()
+        request: dict[str, Any] = {"task": task, "files": copies, "options": options}
+        request |= {"limits": inside, "place": str(place), "memory": MEMORY}
         with _PROCESSES.lent() as process:
             try:
                 facts, usable = process.read(request)

@@ -236,8 +236,7 @@ def _encoding_of(data: bytes) -> str:
         from charset_normalizer import from_bytes
 
         likely = _FOREIGN if is_foreign else _OLD
-        matches = from_bytes(b" ".join(words), cp_isolation=likely, threshold=_MOST_CHAOS)
-        if matches:
+        if matches := from_bytes(b" ".join(words), cp_isolation=likely, threshold=_MOST_CHAOS):
             return str(max(matches, key=lambda match: (match.coherence, -match.chaos)).encoding)
     return "latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", data) else "cp1252"
 
