@@ -534,7 +534,7 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
 def _with_flags(table: Table) -> "pd.DataFrame":
     """Return the columns, with TRUE as 1 and FALSE as 0 if most are of these words."""
     texts = table.frame.select_dtypes(exclude="number")
-    plain = [name for name in texts if not table.said.get(name)]
+    plain = [name for name in texts if not table.said.get(str(name))]
     words = {x: {str(word).lower() for word in {*texts[x].dropna().tolist()}} for x in plain}
     flags = [name for name, said in words.items() if said == _FLAGS.keys()]
     if 2 * len(flags) <= table.frame.shape[1]:
