@@ -171,6 +171,11 @@ class Prepared(NamedTuple):
         return cls(name, PREPARATIONS[name].learn(lambda: (_checked(name, x) for x in rows())))
 
     @property
+    def title(self) -> str:
+        """The name of the preparation, in words."""
+        return PREPARATIONS[self.name].title
+
+    @property
     def is_by_row(self) -> bool:
         """Whether a prepared value depends on the other values of its row."""
         return self.name in BY_ROW
@@ -271,7 +276,8 @@ def proposed(dataset: Any) -> tuple[str, str]:
     right = least >= 0 and bool((_skewness(X[:, long]) > 0).all())
     shorter = right and (np.abs(_skewness(np.log1p(X[:, long]))) < LONG).mean() > HALF
     reason = f"Tails are long in {long.sum():,} of {counted(X.shape[1], 'column')}."
-    return "log1p" if shorter else "ranks", reason
+    signed = not right and (np.abs(_skewness(np.arcsinh(X[:, long]))) < LONG).mean() > HALF
+    return "log1p" if shorter else "asinh" if signed else "ranks", reason
 
 
 def are_coefficients(dataset: Any) -> bool:
@@ -379,12 +385,12 @@ def _repeats(dataset: Any) -> dict[str, str]:
 
 def told(dataset: Any) -> str:
     """Return sentences on cells to check before a fit."""
-    gaps, odd = gaps_of_label(dataset), "; ".join(_out_of_range(dataset)[:SHOWN])
+    gaps, few = gaps_of_label(dataset), [*out_of_range(dataset).items()][: MOST_ODD * SHOWN]
+    odd = [f"{text} in row {shortened(dataset.ids[row])}" for row, text in few]
     are = f"{len(gaps):,} columns are" if len(gaps) > 1 else "1 column is"
     said = [f" {are} {why}: ignore columns or leave out rows." for why in {*gaps.values()}]
-    alike = "; ".join(_repeated_values(dataset)[:SHOWN])
-    odd += f"{'; ' * bool(odd and alike)}{alike}"
-    return "".join([*said, f" To check: {odd}." * bool(odd)])
+    odd += _repeated_values(dataset)[:SHOWN]
+    return "".join([*said, f" To check: {'; '.join(odd)}." * bool(odd)])
 
 
 def _repeated_values(dataset: Any) -> list[str]:
@@ -429,11 +435,11 @@ def gaps_of_label(dataset: Any) -> dict[str, str]:
     return best
 
 
-def _out_of_range(dataset: Any) -> list[str]:
-    """Describe a few values outside the range that the names of columns imply."""
-    said, X, names = list[str](), dataset.X, [name.lower() for name in dataset.feature_names or ()]
+def out_of_range(dataset: Any) -> dict[int, str]:
+    """Map a few rows to a value outside the range that the name of its column implies."""
+    said, X, names = dict[int, str](), dataset.X, [*map(str.lower, dataset.feature_names or ())]
     if dataset.is_ordered or dataset.image_shape is not None or len(X) < LEAST_ROWS:
-        return []
+        return {}
     most = 100 if any(map(_RANGES[100].search, names)) else np.inf
     for j, (name, low, high) in enumerate(zip(names, X.min(axis=0), X.max(axis=0), strict=False)):
         limits = [limit for limit, named in _RANGES.items() if named.search(name)]
@@ -444,8 +450,8 @@ def _out_of_range(dataset: Any) -> list[str]:
         inner = np.delete(x, odd)
         is_code = low in _CODES and 2 * (inner.min() - low) >= max(np.ptp(inner), -4 * low)
         if limits or is_code or (low >= 0 and inner.max() == top):
-            cells = [f"{minus(f'{x[i]:.6g}')} in row {shortened(dataset.ids[i])}" for i in odd]
-            said.append(f"{shortened(dataset.feature_names[j])} is {', '.join(cells)}")
+            of = shortened(dataset.feature_names[j])
+            said |= {int(i): f"{of} is {minus(f'{x[i]:.6g}')}" for i in odd}
     return said
 
 

@@ -237,7 +237,8 @@ PROPOSALS = {  # a preparation; rows with names of their features
     "snv": spectra(),
     "clr": (np.random.default_rng(0).dirichlet([9, 5, 3, 0.3], 200), None),
     "log1p": (np.exp(2 * correlated(0, 200, 5)), None),
-    "ranks": (np.random.default_rng(0).standard_t(1.2, (200, 5)), None),
+    "asinh": (np.random.default_rng(0).standard_t(1.2, (200, 5)), None),
+    "ranks": (np.random.default_rng(0).standard_t(1.2, (200, 5)) / 1e3, None),
     " of grades and an age": (np.c_[counts(0) > 0, np.arange(len(counts(0))) % 40 + 20], None),
     " of years": spectra(1990),
     " of spectra without scatter": spectra(scatter=0.0),
@@ -253,7 +254,7 @@ def test_a_preparation_is_proposed_where_the_data_look_like_it(name):
 
 
 ODD = [  # name of a feature; values by row; what is said about them
-    ("grad_rate", {3: 118, 7: 103}, "118 in row 3, 103 in row 7"),
+    ("grad_rate", {3: 118, 7: 103}, "118 in row 3; grad_rate is 103 in row 7"),
     ("age", {5: 999}, "999 in row 5"),
     ("height", {2: -3}, "−3 in row 2"),
     ("score", {9: -9}, "−9 in row 9"),
