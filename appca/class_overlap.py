@@ -1,6 +1,6 @@
 """How far classes of rows lie apart: by their nearest rows, by features, by discriminants."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +11,9 @@ from appca.words import minus, percent
 NEAREST, TYPICAL = 10, 7  # nearest rows; those of a usual row's class in classes that stand apart
 MOST_SHOWN, NAMED, MARKED = 10, 3, 5  # features; pairs of classes; features of a class
 MOST_VALUES, WIDE = 1 << 24, 100  # numbers to rank or tell; features to tell
-KINDS, LEAST, STARTS, SCORES = 4, 5, 10, 4  # kinds of a class; fewest rows of one; of k-means
+KINDS, LEAST, STARTS, SCORES, CLOUDS = 4, 5, 10, 4, 19  # kinds of a class; fewest rows; of k-means
 LEAST_IN_CLASS, FEW_APART, FIFTH, APART = 20, 3, 5, 1.5  # rows of a class; listed; how far
-SLIGHT, REPEATS = 0.1, 3  # share of a feature's deviation in classes; cross-validations
+SLIGHT, REPEATS, FIRM = 0.1, 3, 0.1  # share of a deviation; cross-validations; least silhouette
 SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
 
 
@@ -66,6 +66,13 @@ def sentence(table: np.ndarray, label: str, names: Sequence[str]) -> str:
     return said + f"; most mixed: {', '.join(most)}" * bool(most)
 
 
+def between(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the share of each feature's variance (D,) between the classes of rows (N, D)."""
+    Z, of = (X - X.mean(axis=0))[codes >= 0], codes[codes >= 0]
+    sums = np.stack([np.square(Z[of == c].sum(axis=0)) / (of == c).sum() for c in np.unique(of)])
+    return np.asarray(sums.sum(axis=0) / np.maximum(np.square(Z).sum(axis=0), 1e-300))
+
+
 Ends = list[tuple[str, str]]  # by class, features that are highest and lowest in it
 
 
@@ -79,9 +86,8 @@ def marked(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> tuple[list
     of, counts = codes[codes >= 0], np.bincount(codes[codes >= 0])
     ranks = rankdata(X[codes >= 0], axis=0) - (len(of) + 1) / 2
     means = np.stack([ranks[of == code].mean(axis=0) for code in range(len(counts))])
-    shares = counts @ np.square(means) / np.maximum(np.square(ranks).sum(axis=0), 1)
-    deltas, told = 2 * means / np.maximum(len(of) - counts, 1)[:, None], Ends()
-    for delta in deltas:
+    shares, told = between(ranks, of), Ends()
+    for delta in 2 * means / np.maximum(len(of) - counts, 1)[:, None]:
         order = np.argsort(-delta, kind="stable")
         ends = order[delta[order] > 0][:MARKED], order[::-1][delta[order[::-1]] < 0][:MARKED]
         each = ([f"{names[j]} {minus(f'{delta[j]:+.2f}')}" for j in end] for end in ends)
@@ -96,17 +102,20 @@ def nearest_means(Y: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> str
     return ", ".join(f"of {names[c]} {names[d]}" for c, d in enumerate(apart.argmin(axis=1)))
 
 
-def closest_inside(Y: np.ndarray, codes: np.ndarray, names: Sequence[str], of: np.ndarray) -> str:
-    """Count the classes of the two nearest rows of different classes inside each group (N,)."""
-    pairs = Counter[str]()
+def closest_inside(
+    Y: np.ndarray, codes: np.ndarray, names: Sequence[str], of: np.ndarray
+) -> dict[str, list[str]]:
+    """Map pairs of classes to the groups `of` (N,) in which they are nearest, closest first."""
+    pairs: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for group in np.unique(of):
         rows = np.flatnonzero((of == group) & (codes >= 0))
         apart = np.linalg.norm(Y[rows][:, None] - Y[rows], axis=2)
         apart[codes[rows][:, None] == codes[rows]] = np.inf
         if np.isfinite(apart).any():
             two = sorted(codes[rows[list(np.unravel_index(apart.argmin(), apart.shape))]])
-            pairs[" and ".join(names[code] for code in two)] += 1
-    return ", ".join(f"{pair} ({n:,})" for pair, n in pairs.most_common(NAMED))
+            pairs[" and ".join(names[code] for code in two)].append((apart.min(), str(group)))
+    most = sorted(pairs.items(), key=lambda pair: -len(pair[1]))[:NAMED]
+    return {pair: [group for _, group in sorted(groups)] for pair, groups in most}
 
 
 def apart_in_class(Y: np.ndarray, codes: np.ndarray) -> dict[int, float]:
@@ -141,6 +150,23 @@ def clustered(
     return clusters
 
 
+def are_clear(P: np.ndarray, of: np.ndarray) -> bool:
+    """Whether types `of` scores P (N, K) have larger silhouettes than parts of normal clouds.
+
+    The clouds have the deviations of the scores, and are parted by k-means.
+    """
+    from sklearn.metrics import silhouette_score
+
+    silhouette = silhouette_score(P, of)
+    for cloud in np.random.default_rng(0).normal(size=(CLOUDS, *P.shape)) * P.std(axis=0):
+        parted = np.empty(len(P))
+        for kind, (rows, _) in enumerate(clustered(cloud, of.max() + 1)):
+            parted[rows] = kind
+        if silhouette_score(cloud, parted) >= silhouette:
+            return False
+    return True
+
+
 def kinds(Y: np.ndarray, codes: np.ndarray, most: int, types: Any = None) -> list[np.ndarray]:
     """Return the rows of `most` clusters in each class, largest first, from the centre outwards.
 
@@ -154,8 +180,11 @@ def kinds(Y: np.ndarray, codes: np.ndarray, most: int, types: Any = None) -> lis
             parts = [part for part, _ in clustered(Y[rows], n, starts=STARTS)]
         elif types is not None and n:
             left, sizes, _ = np.linalg.svd(Y[rows] - Y[rows].mean(axis=0), full_matrices=False)
-            of = types((left * sizes)[:, : max(1, min(SCORES, len(rows) // FOLDS, len(sizes)))])
-            parts = [np.flatnonzero(of == kind) for kind in range(of.max() + 1)]
+            scores = (left * sizes)[:, : max(1, min(SCORES, len(rows) // FOLDS, len(sizes)))]
+            of = types(scores)
+            members = [np.flatnonzero(of == kind) for kind in range(of.max() + 1)]
+            if min(silhouettes(Y[rows], 0 * of, members)) > FIRM and are_clear(scores, of):
+                parts = members
         split += sorted((rows[part] for part in parts if len(part)), key=len, reverse=True)
     return split
 

@@ -200,7 +200,7 @@ def refuse_unknown(kind: str, wanted: object, choices: Collection[Any], place: s
 
 def listed(names: list[str], most: int = 6) -> str:
     """List the first names in quotation marks, and count the others."""
-    shown, more = ", ".join(f"“{shortened(name)}”" for name in names[:most]), len(names) - most
+    shown, more = ", ".join(f"“{shortened(name, 60)}”" for name in names[:most]), len(names) - most
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 

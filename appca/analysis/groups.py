@@ -183,10 +183,9 @@ Kind = tuple[np.ndarray, list["GroupDifference"], float]
 
 def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray, most: int) -> list[Kind]:
     """Return the clusters of each class; of tables types, if two features differ from the rest."""
-    is_drawn = dataset.image_shape is not None or dataset.is_ordered
-    of_class = partial(row_types.grouped, most=most, fewest=class_overlap.LEAST)
-    types = None if is_drawn else of_class
-    split = class_overlap.kinds(Y := prepared(dataset, fitted), codes, most, types)
+    Y, is_drawn = prepared(dataset, fitted), dataset.image_shape is not None or dataset.is_ordered
+    types = partial(row_types.grouped, most=most, fewest=class_overlap.LEAST)
+    split = class_overlap.kinds(Y, codes, most, None if is_drawn else types)
     told, clear = list[Kind](), set[int]()
     for rows, firm in zip(split, class_overlap.silhouettes(Y, codes, split), strict=True):
         sides = np.where(codes == codes[rows[0]], 0, -1) + np.isin(np.arange(len(codes)), rows)
@@ -219,6 +218,7 @@ class ClassesApart(NamedTuple):
     told: dict[int, int]  # rows that linear discriminants take for another class, surest first
     far: dict[int, float]  # see `class_overlap.apart_in_class`
     ends: class_overlap.Ends
+    inside: dict[str, list[str]]  # see `class_overlap.closest_inside`
 
 
 def classes_apart(
@@ -238,11 +238,11 @@ def classes_apart(
     if np.isfinite(share):
         said += f". Shrunken linear discriminants, cross-validated, tell {percent(share)}"
     others = f" of another {dataset.related}" * bool(dataset.related)
-    repeated = len(dataset.repeated_rows)
     about = f"Rows of each {label} by the commonest of their {NEAREST} nearest rows{others}; of "
     about += "equally common ones their own, or else the nearer."
-    about += f" Repeated rows, {repeated:,}, count as near." * bool(repeated)
-    ends = class_overlap.Ends()
+    if repeated := len(dataset.repeated_rows):
+        about += f" Repeated rows, {repeated:,}, count as near."
+    ends, inside = class_overlap.Ends(), dict[str, list[str]]()
     far = class_overlap.apart_in_class(Y, codes) if _are_comparable(dataset) else {}
     if dataset.image_shape is None and dataset.X.size <= class_overlap.MOST_VALUES:
         best, ends = class_overlap.marked(dataset.X, dataset.column_names, codes)
@@ -250,9 +250,10 @@ def classes_apart(
     if 2 < len(names) <= class_overlap.MOST_SHOWN:
         about += f" Nearest mean: {class_overlap.nearest_means(Y, codes, names)}."
     if dataset.image_shape is not None and (of := dataset.labels.get("name")) is not None:
-        pairs = class_overlap.closest_inside(Y, codes, names, of)
-        said += f". Nearest inside a name, most often: {pairs}"
-    return ClassesApart(said, about, table, told, far, ends)
+        inside = class_overlap.closest_inside(Y, codes, names, of)
+        said += ". Nearest inside a name, most often: "
+        said += ", ".join(f"{pair} ({len(groups):,})" for pair, groups in inside.items())
+    return ClassesApart(said, about, table, told, far, ends, inside)
 
 
 LEAST, LEAST_USERS = 2, 5  # minimum per side: rows; users of a component, to compare scores
@@ -299,12 +300,14 @@ class GroupComparison(NamedTuple):
     ordered: Sequence[str] = ()  # names of features in order, if they are ordered
 
     def strongest(self) -> list[GroupDifference]:
-        """Return what differs most, measures of the fit last; ordered features are joined."""
+        """Return what differs most, features before what the fit found; ordered ones joined."""
         strong = [each for each in self.differences if each.matters]
+        has_features = any(each.kind == "feature" for each in strong)
         told, names, seen = list[GroupDifference](), self.ordered, set[int]()
         at = {name: j for j, name in enumerate(names)}
         effects = {at[d.name]: d.effect for d in strong if d.kind == "feature" and names}
-        for each in sorted(strong, key=lambda each: each.kind == "measure"):
+        of_fit = {"measure": 2} | dict.fromkeys(("score", "use", "subspace"), int(has_features))
+        for each in sorted(strong, key=lambda each: of_fit.get(each.kind, 0)):
             if each.kind == "feature" and names:
                 first = last = at[each.name]
                 if first in seen:

@@ -17,6 +17,7 @@ from appca.data.dataset import Dataset
 from appca.plots import groups as differences
 from appca.plots.components import component_image
 from appca.plots.style import MISSING
+from appca.preparation import out_of_range
 from appca.ui import controls, downloads, kit, rows, state
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
@@ -95,6 +96,8 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
             if of.ends:
                 columns = ["highest in the class, by Cliff's delta", "lowest"]
                 st.dataframe(pd.DataFrame(of.ends, names, columns), key="markers")
+            for pair, groups in of.inside.items():
+                st.caption(markdown(f"{pair}, the nearest first: {listed(groups, IMAGES)}"))
             most = overlap.most_near(classes.codes, nearest(dataset, shown))
             for row, name in seen["selection"]["cells"]:
                 here = np.flatnonzero((classes.codes == row) & (most == names.index(name)))
@@ -153,8 +156,7 @@ def _group_means(dataset: Dataset, sides: list[np.ndarray], key: str, prepare: A
         return np.asarray(X.mean(axis=0, dtype=float))
 
     group, rest = kept(f"means-{key}", lambda: [*map(mean, sides)])
-    shape = dataset.image_shape
-    if shape is None:
+    if (shape := dataset.image_shape) is None:
         st.caption("The mean of these rows, and of the others")
         st.html(rows.opposed(dataset, {"these rows": group, "the others": rest}))
         return
@@ -358,7 +360,8 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         some = {} if dataset.has_few_values else pairs  # rows of few values are usually equal
         return {row: f"{ids[row]} (like {ids[of]})" for row, of in some.items()}
 
-    told = {capital(ODD[dataset.is_ordered]): {row: f"{ids[row]} ({x})" for row, x in odd.items()}}
+    every = {"Out of range": out_of_range(dataset), capital(ODD[dataset.is_ordered]): odd}
+    told = {what: {r: f"{ids[r]} ({x})" for r, x in of.items()} for what, of in every.items()}
     for classes in controls.classes(dataset) if len(near) else ():
         (label, names, codes), of = classes, _apart(dataset, shown, classes)
         among = overlap.strays(codes, near).items()
@@ -408,7 +411,9 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
         why = ["; ".join(reasons.get(row, "")) for row in range(dataset.n_rows)]
         columns = {"listed": np.array(why)} | columns
     for classes in controls.classes(dataset) if dataset.image_shape is None else ():
-        worst = overlap.unlike_class(dataset.X, classes.codes)
+        is_reduced = shown.config.preprocessing.get("pca")
+        X = dataset.X if is_reduced else analysis.prepared(dataset, shown.fitted)
+        worst = overlap.unlike_class(X, classes.codes)
         columns[f"unlike its {classes.title} in"] = np.array(["", *dataset.column_names])[worst + 1]
     if shown.config.preprocessing.get("prepare") == "ranks":
         tails += " Ranks, as in this fit, hide extreme values."

@@ -81,6 +81,9 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     firm = of_classes.silhouettes(np.r_[planted, planted][:, None], np.repeat([0, 1], 60), three)
     first, last = 30 / (1800 / 44) - 1, 1 - (900 / 44) / 30  # b / a - 1 if a > b, else 1 - a / b
     assert firm == pytest.approx([(first + 2 * last) / 3, 1, 0])
+    place, font = np.array([[0.0], [3], [9], [0], [2], [9], [0], [8], [9]]), np.repeat([*"uvw"], 3)
+    inside = of_classes.closest_inside(place, np.arange(9) % 3, "abc", font)
+    assert inside == {"a and b": ["v", "u"], "b and c": ["w"]}
     two = Dataset("kinds", X + np.r_[np.zeros(60), planted][:, None] / 3, n)
     found = groups.kinds(two, of[1], np.repeat([0, 1], 60), 3)
     assert [len(rows) for rows, *_ in found] == [60, 30, 15, 15], "of tables, only clear ones"
