@@ -313,12 +313,16 @@ def principal_map(Y: Any, names: tuple[str, ...] | None = None) -> Map:
     return Map("PCA", scores, axes=listed)
 
 
-def feature_map(dataset: Dataset, features: Sequence[int]) -> Map:
-    """Map rows by two features; a missing value is drawn at the feature's mean."""
-    values, axes = dataset.X[:, list(features)], []
-    for j, of in zip(features, values.T, strict=True):
-        name = dataset.column_names[j]
-        axes.append([f"{name}, {number(of.min())} to {number(of.max())}", name])
+def axes_map(dataset: Dataset, fitted: FittedRun, features: list[int]) -> Map:
+    """Map rows by two features, prepared as in the fit; a missing value is at the mean."""
+    X, prepare, axes = dataset.X, fitted.preprocessing.prepare, list[list[str]]()
+    values, way = X[:, features], ""
+    if prepare is not None and not prepare.is_by_row:
+        values = prepare.apply(X.astype(np.float64))[:, features]
+        way = f" as {prepare.title}"
+    for j in features:
+        ends = " to ".join(number(end) for end in (X[:, j].min(), X[:, j].max()))
+        axes.append([f"{(name := dataset.column_names[j])}, {ends}{way}", f"{name}{way}", name])
     return Map("Two features", values, axes=axes, has_one_unit=False)
 
 

@@ -26,15 +26,7 @@ from appca.analysis.umap import Embedding
 from appca.canvas.blobs import JSON, RAW, Parcels, publish
 from appca.canvas.html import JS, closed_bundle
 from appca.canvas.panels import colour_of
-from appca.canvas.scene import (
-    Map,
-    Scene,
-    feature_map,
-    principal_map,
-    projected,
-    scene_shown,
-    texts_of,
-)
+from appca.canvas.scene import Map, Scene, axes_map, principal_map, projected, scene_shown, texts_of
 from appca.data.brain import has_places, side_by_side
 from appca.data.dataset import Dataset
 from appca.plots.components import picture_shape
@@ -91,7 +83,7 @@ def maps_of(dataset: Dataset, shown: fits.Shown) -> dict[str, Map]:
     """Return the maps of a fit that need no job: by PCA and, of tables, by two features."""
     maps = {"pca": principal_of(dataset, shown.config)}
     if axes := controls.axes_of(dataset, shown.fitted):
-        maps["features"] = feature_map(dataset, axes)
+        maps["features"] = axes_map(dataset, shown.fitted, axes)
     return maps
 
 

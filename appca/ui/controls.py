@@ -13,10 +13,11 @@ from appca.analysis.components import name_of, patterns
 from appca.analysis.fitted import FittedRun
 from appca.analysis.rule import RowRule, dataset_table, described
 from appca.canvas.panels import colour_choices
+from appca.class_overlap import between
 from appca.data.columns import NAME_LENGTH
 from appca.data.dataset import Dataset
 from appca.plots.components import picture_shape
-from appca.ui import fits, kit, state
+from appca.ui import fits, kit, services, state
 from appca.ui.kit import markdown, press, tried
 from appca.ui.state import guarded
 from appca.words import InputError, capital, counted, percent
@@ -106,11 +107,14 @@ def colouring(dataset: Dataset) -> str:
 
 
 def axes_of(dataset: Dataset, fitted: FittedRun) -> list[int]:
-    """Return a map's two features, at first of the largest weights; none for pictures."""
+    """Return a map's two features, at first those that tell classes best; none for pictures."""
     if picture_shape(dataset) or not is_listed(dataset) or dataset.n_features < 2:
         return []
-    heaviest = np.abs(patterns(fitted, None)).argmax(axis=1).tolist()
-    usual = [*dict.fromkeys([*heaviest, *range(dataset.n_features)])][:2]
+    order = np.abs(patterns(fitted, None)).max(axis=0)
+    for of in classes(dataset):
+        key = f"between-{dataset.digest}-{of.title}"
+        order = services.kept(key, partial(between, dataset.X, of.codes))
+    usual = np.argsort(-order, kind="stable")[:2].tolist()
     return [st.session_state.get(axis_key(dataset, i), j) for i, j in enumerate(usual)]
 
 
@@ -237,8 +241,7 @@ def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
         return rule, rule.mask(table)
 
     st.caption("As a rule")
-    rule_and_rows = tried(f"rule-{shown.key}-{state.token(dataset)}", searched)
-    if rule_and_rows is None:
+    if (rule_and_rows := tried(f"rule-{shown.key}-{state.token(dataset)}", searched)) is None:
         return
     rule, rows = rule_and_rows
     if not rule.quality.recall:

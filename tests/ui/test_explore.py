@@ -15,7 +15,7 @@ from hypothesis import given, strategies
 
 from appca.analysis.selections import SelectionStore, token_of
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
-from appca.canvas.scene import Map, feature_map
+from appca.canvas.scene import Map, axes_map
 from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.data.store import DatasetStore
@@ -130,11 +130,12 @@ def test_views_keep_their_places_and_a_second_one_is_a_press_away(start, monkeyp
 
 def test_two_features_of_a_table_can_be_the_axes(start, monkeypatch):
     axes, wine = [], load("wine")
-    monkeypatch.setattr(canvas, "feature_map", lambda _, of: axes.append(of) or Map("", wine.X))
+    monkeypatch.setattr(canvas, "axes_map", lambda *of: axes.append(of[2]) or Map("", wine.X))
     healthy(Bar(app := healthy(start(PAGE, data=wine))).send("view", "features"))
     healthy(app.selectbox(key=controls.axis_key(wine, 1)).set_value(6).run())
     assert axes[-1] == [axes[0][0], 6]
-    assert feature_map(wine, [6, 0]).axes[0] == ["flavanoids, 0.34 to 5.08", "flavanoids"]
+    of = axes_map(wine, services.runs().list()[0].fitted, [6, 0])
+    assert of.axes[0][:2] == ["flavanoids, 0.34 to 5.08", "flavanoids"]
 
 
 def test_the_map_of_a_recording_is_its_slices_which_need_no_umap(start, monkeypatch):
