@@ -16,6 +16,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from appca.canvas.from_model import map_of, rows_of, run_of, scene_of_rows
@@ -98,11 +99,13 @@ def draw(
             bottom = MARGIN + HEAD + high + line * (high + HEAD + FOOT)
             box = (left / width, 1 - bottom / height, wide / width, high / height)
             _panel(drawing, axes := figure.add_axes(box), panels[p])
-            if kind == "map" and 1 < len(coloured["names"]) <= LISTED_CLASSES:
+            is_pictured = scene.sheets is not None and scene.sheets.names is None
+            if kind == "map" and not is_pictured and 1 < len(coloured["names"]) <= LISTED_CLASSES:
                 at = np.array(_coordinates(scene, layout, panels[p], np.arange(len(colours))))
                 for code in np.unique(codes[codes < len(coloured["names"])]):
                     x, y = np.median(at[:, codes == code], axis=1)  # the middle of its rows
                     look: dict[str, Any] = {"color": table[code, :3], "weight": "bold", "size": 9}
+                    look["path_effects"] = [withStroke(linewidth=3, foreground=theme["panel"])]
                     axes.text(x, y, shortened(coloured["names"][code], 20), ha="center", **look)
         if coloured["kind"] == "quantity":
             _scale(figure, coloured, theme)
@@ -121,6 +124,7 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     axes.set(xlim=(left, right), ylim=(low, high))
     header = meta["layouts"][layout]
     name, names = _texts(meta, header, panel, side[0])
+    dense, larger = DENSE[header["kind"] == "map"], 1 if shapes is None else 2
     if header["kind"] != "map":
         axes.axhline(0, color=theme["line"], linewidth=0.6, zorder=0)
         axes.axvline(0, color=theme["line"], linewidth=0.6, zorder=0)
@@ -136,8 +140,7 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     points = axes.scatter(
         x,
         y,
-        s=float(np.clip(DENSE[header["kind"] == "map"] / np.sqrt(len(rows) + 1), 1.2, 5))
-        * (1 if shapes is None else 2),
+        s=larger * float(np.clip(dense / np.sqrt(len(rows) + 1), 1.2, dense / 12)),
         linewidths=np.where(doubtful, 0.4, 0).tolist(),
         zorder=1,
         facecolors=np.where(doubtful[:, None], 0.0, colours[rows]),
@@ -152,8 +155,7 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
     axes.set_title(name, loc="left", weight="bold", **above)
     count, sheets = f"{panel.get('total', panel['count']):,}", scene.sheets
     axes.set_title(count, loc="right", color=theme["soft"], **above)
-    tile = TILE if side[0] < 3 else 1.6 * TILE
-    tile *= 2 if sheets is not None and sheets.names is not None else 1
+    tile = TILE * (1 if side[0] < 3 else 1.6) * (2 if sheets and sheets.names is not None else 1)
     level = int(np.floor(4 * np.log2(header["spacing"] * min(side) / (ROOM * tile))))
     if sheets is None or not (levels := panel["levels"][: max(level + 1, 0)]):
         return
@@ -168,7 +170,7 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
         colour = colours[row, :3]
         if sheets.names is not None:
             above = {"ha": "center", "color": colour, "textcoords": "offset points", "fontsize": 5}
-            axes.annotate(shortened(sheets.names[row], 16), (at_x, at_y), (0, 2.5), **above)
+            axes.annotate(shortened(sheets.names[row], 32), (at_x, at_y), (0, 2.5), **above)
             continue
         shown = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
         if sheets.style == "ink":  # black becomes transparent

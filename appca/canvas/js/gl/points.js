@@ -490,7 +490,7 @@ const [DIRECT, FEW] = [20000, 60000]; // maximum number of points redrawn in eve
 const ONCE = 100000; // maximum number of a layer's points drawn at once
 const SAMPLE = 0.03; // points per pixel drawn at once after a change of colours or selection; the others follow
 const PART = 'sample ';
-const [SCALED, IMAGES_EVERY] = [4, 130]; // maximum magnification of images; ms between their choices while moving
+const [SCALED, NAMED, IMAGES_EVERY] = [4, 26, 130]; // maximum magnification of images, height of names in px; ms between their choices while moving
 
 /** @param {Stage} stage @param {Look} look @param {WebGLFramebuffer | null} target */
 export function drawFrame(stage, look, target) {
@@ -608,8 +608,8 @@ function drawAllImages(stage, look) {
   const now = performance.now();
   if (stage.frame === '' || (stage.moving && now - Number(stage.frame) > IMAGES_EVERY)) {
     stage.frame = String(now);
-    const [h, w] = sheets.meta.tile;
-    const largest = Math.min(340, stage.height * 0.6, SCALED * Math.max(h, w));
+    const most = sheets.wide > 1 ? NAMED : 340;
+    const largest = Math.min(most, stage.height * 0.6, SCALED * Math.max(...sheets.meta.tile));
     const seen = stage.placed.filter((spot) => !stage.tour?.hides(spot));
     const groups = stage.views.flatMap((view) =>
       [true, false].map((open) => seen.filter((spot) => spot.view === view && spot.open === open)),
