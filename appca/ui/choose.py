@@ -166,8 +166,9 @@ def _draw(
     with buttons:
         if scaled and st.button("Use row scales", "choose_scales", type="primary"):
             _explore(**compare.variant_settings(compare.ROW_SCALES, state.config().n_active or k))
-        _adopt(cell, "adopt", "secondary" if scaled or doubt else "primary")
-        if cell != best:
+        if not others:
+            _adopt(cell, "adopt", "secondary" if scaled or doubt else "primary")
+        if cell != best and not others:
             _adopt(best, "largest", "secondary")
         with st.popover("Why?"):
             st.markdown(WHY_HELD_OUT)
