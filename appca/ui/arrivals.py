@@ -172,8 +172,7 @@ class DroppedFiles:
         self._folder = scratch / f"{_FOLDER}{secrets.token_hex(8)}"
         self._folder.mkdir(parents=True)
         held = ExitStack()
-        file = held.enter_context(lock.opened(self._folder))
-        if file is not None:
+        if (file := held.enter_context(lock.opened(self._folder))) is not None:
             lock.take(file)
         held.callback(shutil.rmtree, self._folder, ignore_errors=True)  # before the lock is free
         self.remove = weakref.finalize(self, held.close)
@@ -277,8 +276,7 @@ class Drops:
         if length > (most := self._largest()):
             return f"the limit is {size(most)}; use a smaller file"
         with self._change:
-            arrival = self._waiting.get((session, drop))
-            if arrival is None:
+            if (arrival := self._waiting.get((session, drop))) is None:
                 self.tidy()
                 self._waiting[session, drop] = DroppedFiles(self._scratch())
             elif len(arrival.files) >= MOST_FILES:
@@ -288,8 +286,7 @@ class Drops:
     async def _write(
         self, request: Request, session: str, drop: str, name: str, length: int
     ) -> str | None:
-        arrival = self._waiting.get((session, drop))
-        if arrival is None:
+        if (arrival := self._waiting.get((session, drop))) is None:
             return "another file of this drop was refused"
         written = 0
         with arrival.place(name).open("wb") as file:

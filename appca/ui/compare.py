@@ -177,8 +177,7 @@ HEIGHT = 460
 
 def compare_tab(dataset: Dataset, shown: Shown) -> None:
     """Draw another fit side by side with this one."""
-    other = _choose(shown)
-    if other is None:
+    if (other := _choose(shown)) is None:
         st.caption("What would you like to compare with?")
         return
     try:

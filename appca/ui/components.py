@@ -252,8 +252,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
         model, X = _rows_of_fit(dataset, shown, campaign.sample_of(dataset.n_rows, MOST_ROWS, 0))
         return enrichment(model, X, sets.features, dataset.column_names)
 
-    tests = kit.tried(f"enriched-{shown.key}-{sets.file}", tested, st.error)
-    if tests is None:
+    if (tests := kit.tried(f"enriched-{shown.key}-{sets.file}", tested, st.error)) is None:
         return sets
     if out := tests.attrs["left_out"]:
         st.warning(f"Not tested, with too few or all features: {markdown(listed(out))}.")

@@ -142,8 +142,7 @@ def cards(fitted: FittedRun, dataset: Dataset) -> str:
         lines = "".join(tag("div", words(line)) for line in _agreement(aligned, k))
         sure = np.abs(aligned.mean[k]) >= SURE * aligned.sd[k]
         for what, values in (("mean", np.where(sure, aligned.mean[k], 0)), ("sd", aligned.sd[k])):
-            drawn = picture_of(values, dataset)
-            if drawn is not None:
+            if (drawn := picture_of(values, dataset)) is not None:
                 image = tag("img", "", src=data_uri(drawn), alt=f"{what} of {called}")
                 below = tag("div", what, "ca-quiet", style="text-align:center")
                 pictures += tag("div", image + below, style="flex:none")

@@ -61,8 +61,7 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     chosen = canvas.coloured(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
     labels = (label_colour(dataset, name) for name in dataset.labels)
     categories = (colour for colour in chain([chosen], labels) if colour.kind == "category")
-    classes = next(categories, None)
-    if classes is not None:
+    if (classes := next(categories, None)) is not None:
         st.caption(f"By {markdown(classes.name)}")
         st.html(class_bars(classes, mask))
     name = f"apart-{shown.key}-{state.token(dataset)}"

@@ -215,8 +215,7 @@ def shown() -> Shown | None:
 def stored() -> Shown | None:
     """Return the stored run; delete damaged arrays; InputError if it may be readable later."""
     now = config()
-    run = services.runs().get(now.id)
-    if run is not None:
+    if (run := services.runs().get(now.id)) is not None:
         try:
             return _on_screen(run)
         except InputError as error:
@@ -331,10 +330,8 @@ def _fitted_here(wanted: RunConfig) -> FitResult | None:
 def while_moving(wanted: RunConfig) -> Shown | None:
     """Return an unstored fit during a slider's drag; if it takes long, one with the nearest K."""
     unknown = wanted.id not in recent() and services.runs().get(wanted.id) is None
-    if unknown and seconds(wanted) < INSTANT_SECONDS:
-        result = _fitted_here(wanted)
-        if result is not None:
-            _keep(wanted.id, result)
+    if unknown and seconds(wanted) < INSTANT_SECONDS and (result := _fitted_here(wanted)):
+        _keep(wanted.id, result)
     for step in sorted(range(-NEAR, NEAR + 1), key=abs):
         k = wanted.k + step
         if k >= (wanted.chosen_size or 1):
@@ -360,8 +357,7 @@ def coarse() -> Shown | None:
 
 
 def _held(wanted: RunConfig) -> Shown | None:
-    result = recent().get(wanted.id)
-    if result is None:
+    if (result := recent().get(wanted.id)) is None:
         return None
     numbering = ComponentNumbers(home()).expected(wanted, result.fitted, _before())
     fitted = numbered(result.fitted, numbering)

@@ -146,8 +146,7 @@ def _prepare() -> None:
     fits.settle()
     state.record()
     _write_address()  # also here, because a reload may come before the page is finished
-    dropped = arrivals.anywhere()
-    if dropped is not None:
+    if (dropped := arrivals.anywhere()) is not None:
         arrivals.arrive(dropped)
     for notice in state.take_notices():
         getattr(st, "toast" if notice.kind == "success" else notice.kind)(markdown(notice.text))

@@ -316,8 +316,7 @@ def every(dataset: Dataset) -> list[Classes]:
 
 def choose(dataset: Dataset, page: str) -> Classes | None:
     """Draw a menu of labels; return the classes of the chosen label, or None without classes."""
-    choices = {classes.title: classes for classes in every(dataset)}
-    if not choices:
+    if not (choices := {classes.title: classes for classes in every(dataset)}):
         return None
     look: Any = {"key": f"classes-{page}-{dataset.digest[:8]}", "width": 180}
     look["help"] = f"Columns of labels with 2 to {MOST_CLASSES} classes."
@@ -356,8 +355,7 @@ def follow(
     key: str, cancel: str = "job_cancel", caption: str = "", arrived: Callable[[], object] = bool
 ) -> bool:
     """Draw the running job for `key`, with partial results by `arrived`; False if there is none."""
-    job = fits.running(key)
-    if job is not None:
+    if (job := fits.running(key)) is not None:
         _follow(job.id, cancel, caption, arrived)
     return job is not None
 

@@ -215,8 +215,7 @@ def _draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, k
         old, later = ({name: table[name] for name in both} for table in tables)
         return drifted(old, later, random_state=0)
 
-    tests = kit.tried(f"drift-{key}", compared)
-    if tests is None:
+    if (tests := kit.tried(f"drift-{key}", compared)) is None:
         return
     names = shown.fitted.names
     st.markdown(sentence(tests, names))

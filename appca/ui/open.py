@@ -203,8 +203,7 @@ def _work_card(run: Run) -> None:
     name, rows = "Data no longer here", ""
     if dataset is not None:
         name, rows = dataset.name, f"{counted(dataset.n_rows, 'row')} × {dataset.n_features:,} · "
-        picture = _picture(f"{run.id} {dark}", run, dataset, dark)
-        if picture is not None:
+        if (picture := _picture(f"{run.id} {dark}", run, dataset, dark)) is not None:
             st.image(picture, width="stretch", alt="The fullest panels")
     stopped = " (stopped)" if run.config.stopped_at is not None else ""
     mark = " (imported)" if run.config.imported is not None else stopped

@@ -127,8 +127,7 @@ def _figures(study: Study, kept: Stored) -> tuple[Figures, go.Figure]:
 def ahead() -> Iterator[Callable[[], object]]:
     """Yield functions that draw the cards in advance."""
     for study in STUDIES.values():
-        kept = _newest_result(study)
-        if kept is not None:
+        if (kept := _newest_result(study)) is not None:
             yield partial(_figures, study, kept)
 
 
@@ -202,8 +201,7 @@ def _shown(study: Study, kept: Stored, *names: str) -> None:
 
 def brain() -> None:
     """Draw the newest result, and a link for opening other recordings."""
-    kept = _newest_result(STUDY)
-    if kept is not None:
+    if (kept := _newest_result(STUDY)) is not None:
         _shown(STUDY, kept, "maps", "courses")
         with st.popover("Save a map (NIfTI)", icon=":material/download:"):
             for key, title in titles_of(kept.outcome).items():
@@ -272,12 +270,10 @@ _START, _STEP, _STEP_A_FEATURE = 4.0, 1.7e-5, 2.5e-8
 
 def whitening(dataset: Dataset) -> None:
     """Draw the paper's result, and the same experiment on the current data."""
-    kept = _newest_result(WHITENING)
-    if kept is not None:
+    if (kept := _newest_result(WHITENING)) is not None:
         _shown(WHITENING, kept)
     st.subheader(f"On {markdown(dataset.name)}", anchor=False)
-    options = _whitening_choices(dataset)
-    if options is None:
+    if (options := _whitening_choices(dataset)) is None:
         return
     if (result := _stored(WHITENING, options)) is not None:
         _shown(WHITENING, result)

@@ -110,8 +110,7 @@ def _choose(dataset: Dataset) -> int:
     word = "selected row" if len(through) else "row"
 
     def search(text: str) -> None:
-        match = find(dataset, text)
-        if match is not None:
+        if (match := find(dataset, text)) is not None:
             _show(dataset, match)
             st.session_state[WANTED] = ""
 

@@ -284,8 +284,7 @@ def of_model(dataset: Dataset, place: st.delta_generator.DeltaGenerator) -> None
         _model_settings()
         with st.expander("Before the fit"):
             preprocessing(dataset)
-        run = stored()
-        if run is not None:
+        if (run := stored()) is not None:
             with st.expander("About this fit"):
                 st.html(kit.fact_list(kit.fit_facts(dataset, run)))
         cost = f"A fit with these settings takes {about(seconds())}."

@@ -99,8 +99,7 @@ def open_first() -> None:
     try:
         digest = services.put_again(load(FIRST_DATA))
     except InputError as error:
-        stored = services.datasets().list()
-        if not stored:
+        if not (stored := services.datasets().list()):
             raise
         notify("error", str(error))
         digest = stored[0].digest

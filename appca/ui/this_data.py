@@ -117,8 +117,7 @@ def _chip_row(opened: Opened, reading: Reading) -> None:
             opened.change(name, values[int(place)])
 
     acts: dict[str, Act] = {"chip": choose}
-    suggestion = _suggestion(opened, reading)
-    if suggestion is not None:
+    if (suggestion := _suggestion(opened, reading)) is not None:
         text, label, act = suggestion
         parts.append(tag("span", words(text), "ca-quiet ca-push"))
         parts.append(button(words(label), "suggested", "", css="ca-act ca-offer"))
