@@ -388,10 +388,8 @@ def values_of(
     `features` is a mask or indices of the variables; None means all. With `sparse`, a sparse matrix
     is not converted. Raises InputError if the layer or key does not exist.
     """
-    refuse_if(
-        None not in (layer, use_rep),
-        f"Give layer or use_rep, not both; got {layer!r} and {use_rep!r}.",
-    )
+    msg = f"Give layer or use_rep, not both; got {layer!r} and {use_rep!r}."
+    refuse_if(None not in (layer, use_rep), msg)
     if use_rep is not None:
         values = _named("key", use_rep, adata.obsm, "obsm")
     else:
@@ -423,11 +421,9 @@ def features_of(adata: "AnnData", mask_var: "str | np.ndarray | None") -> np.nda
     if mask_var is None or isinstance(mask_var, str):
         return np.ones(adata.n_vars, bool)
     mask = np.asarray(mask_var)
-    refuse_if(
-        mask.shape != (adata.n_vars,) or mask.dtype != bool,
-        f"mask_var is a column of var, or True or False for each of the {adata.n_vars:,} "
-        f"variables; got {shortened(mask.dtype)} of shape {mask.shape}.",
-    )
+    msg = f"mask_var is a column of var, or True or False for each of the {adata.n_vars:,} "
+    msg += f"variables; got {shortened(mask.dtype)} of shape {mask.shape}."
+    refuse_if(mask.shape != (adata.n_vars,) or mask.dtype != bool, msg)
     return mask
 
 

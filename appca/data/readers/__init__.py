@@ -177,17 +177,13 @@ def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Da
     from appca.data.readers.tables import table_beside
 
     n, title = dataset.n_rows, shortened(name, uploads.LONGEST_NAME)
-    refuse_if(
-        dataset.provenance["report"].get("dropped"),
-        f"“{dataset.name}” lost its rows with missing values, so the lines of “{title}” no "
-        "longer match; keep those rows (missing=model).",
-    )
+    msg = f"“{dataset.name}” lost its rows with missing values, so the lines of “{title}” no "
+    msg += "longer match; keep those rows (missing=model)."
+    refuse_if(dataset.provenance["report"].get("dropped"), msg)
     table = table_beside(str(kind_of(name, file)), title, file, n, limits)
-    refuse_if(
-        len(table.frame) != n,
-        f"“{title}” has {counted(len(table.frame), 'line')} for the {counted(n, 'row')} of "
-        "the array; give a table with one line for each row.",
-    )
+    msg = f"“{title}” has {counted(len(table.frame), 'line')} for the {counted(n, 'row')} of the "
+    msg += "array; give a table with one line for each row."
+    refuse_if(len(table.frame) != n, msg)
     ids, labels, unused = names_beside(table, limits)
     dataset.provenance["report"].setdefault("unused", {}).update(unused)
     return replace(dataset, ids=dataset.ids if ids is None else ids, labels=labels)

@@ -157,11 +157,9 @@ class Contents:
         marks = self.column(columns[marked])
         chosen = np.flatnonzero(marks if marks.dtype == bool else marks == "True")
         chosen = chosen if places is None else np.intersect1d(chosen, places)
-        refuse_if(
-            len(chosen) < 2,
-            f"“{shortened(marked)}” in var of “{name}” marks {len(chosen)} of {d:,} "
-            "variables; at least 2 are needed, so read all by mask_var=null.",
-        )
+        msg = f"“{shortened(marked)}” in var of “{name}” marks {len(chosen)} of {d:,} variables; "
+        msg += "at least 2 are needed, so read all by mask_var=null."
+        refuse_if(len(chosen) < 2, msg)
         self.upload.report["marked"] = {"column": marked, "of": d}
         return chosen
 
@@ -316,11 +314,9 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     text = uploads.file_bytes(name, file, limits)
     with upload.or_damaged("is not a Matrix Market file or is damaged; save it again"):
         rows, columns, entries, *_ = mminfo(io.BytesIO(text))
-        refuse_if(
-            entries > len(text) or max(rows, columns) * 8 > limits.n_bytes,
-            f"“{upload.name}” declares {rows:,} x {columns:,} numbers, more than it contains "
-            f"or more than {limits.most}; save it again.",
-        )
+        msg = f"“{upload.name}” declares {rows:,} x {columns:,} numbers, more than it contains or "
+        msg += f"more than {limits.most}; save it again."
+        refuse_if(entries > len(text) or max(rows, columns) * 8 > limits.n_bytes, msg)
         matrix = coo_matrix(mmread(io.BytesIO(text), spmatrix=False))
     tables: dict[str, list[list[str]]] = {}  # the second cell of a feature is its symbol
     for other, data in _with_neighbours(files):
@@ -339,11 +335,9 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
         ) or (len(set(matrix.shape)) == 1 and "rows" in tables)
     matrix = matrix.T if turn else matrix
     for n, side in zip(matrix.shape, _SIDES, strict=True):
-        refuse_if(
-            sizes.get(side, n) != n,
-            f"“{upload.name}” has {n:,} {side}, but the file of names has {sizes.get(side, n):,}; "
-            "give the files that belong together.",
-        )
+        msg = f"“{upload.name}” has {n:,} {side}, but the file of names has "
+        msg += f"{sizes.get(side, n):,}; give the files that belong together."
+        refuse_if(sizes.get(side, n) != n, msg)
     upload.report["turned"] = turn
     uploads.note(upload.report, "Rows", f"the {'columns' if turn else 'rows'} of the matrix")
     table = tables.get("columns", [])

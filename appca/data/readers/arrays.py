@@ -303,11 +303,9 @@ def _mapped(
     """Memory-map an array from the current position of a stream."""
     begin = stream.tell()
     present, expected = stream.seek(0, io.SEEK_END) - begin, math.prod(shape) * dtype.itemsize
-    refuse_if(
-        present != expected or not expected,
-        f"“{upload.name}” must contain {' x '.join(map(str, shape))} numbers in {expected:,} "
-        f"bytes after its header; it has {present:,}, so copy or save it again.",
-    )
+    msg = f"“{upload.name}” must contain {' x '.join(map(str, shape))} numbers in {expected:,} "
+    msg += f"bytes after its header; it has {present:,}, so copy or save it again."
+    refuse_if(present != expected or not expected, msg)
     return np.memmap(stream, dtype, "r", begin, shape, order)
 
 

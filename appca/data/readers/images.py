@@ -128,11 +128,9 @@ def _decoded(
                 pages.append(kept)
                 _check_alike("/".join((paths or [path])[0]), pages[0], label, kept, report)
                 n_bytes += kept.pixels.nbytes
-                refuse_if(
-                    n_bytes > limits.n_bytes,
-                    f"The pixels of “{upload.name}” fill more than {limits.most}; choose a "
-                    "smaller size or fewer images.",
-                )
+                msg = f"The pixels of “{upload.name}” fill more than {limits.most}; choose a "
+                msg += "smaller size or fewer images."
+                refuse_if(n_bytes > limits.n_bytes, msg)
         except NotAnImageError as error:
             if options.broken == "refuse":
                 msg = f"“{label}” in “{upload.name}” is not an image; take it out, or skip such "
@@ -243,12 +241,9 @@ def _check_alike(title: str, first: Page, label: str, page: Page, report: FileRe
         report |= {"option": f"size=[{h},{w}]", "first_size": [h, w]}  # an example
         msg = f"The images differ in size (“{title}” has {w} x {h} and “{label}” has {w2} x {h2}); "
         raise InputError(msg + "choose one size to resize them to.", report)
-    refuse_if(
-        first.pixels.dtype != page.pixels.dtype,
-        f"“{title}” has grey levels of type {first.pixels.dtype} and “{label}” of type "
-        f"{page.pixels.dtype}, whose scales differ; save all images with one type.",
-        report,
-    )
+    msg = f"“{title}” has grey levels of type {first.pixels.dtype} and “{label}” of type "
+    msg += f"{page.pixels.dtype}, whose scales differ; save all images with one type."
+    refuse_if(first.pixels.dtype != page.pixels.dtype, msg, report)
 
 
 def _stacked(

@@ -104,11 +104,9 @@ def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
     if any(_is(kind, _NESTED) for kind in kinds):  # PyArrow can abort here on nested columns
         chunks = (group.column(j) for group in groups for j in range(group.num_columns))
         unpacked = max(unpacked, 8 * sum(column.num_values for column in chunks))
-    refuse_if(
-        unpacked > limits.n_bytes,
-        f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; save fewer "
-        "rows or columns.",
-    )
+    msg = f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; save fewer rows "
+    msg += "or columns."
+    refuse_if(unpacked > limits.n_bytes, msg)
 
 
 def columns_of(
@@ -119,11 +117,9 @@ def columns_of(
     import pyarrow as pa
 
     for key, kind in zip(table.column_names, table.schema.types, strict=True):
-        refuse_if(
-            _is(kind, "struct") and "bytes" in [field.name for field in kind],
-            f"The column “{shortened(key)}” of “{name}” contains images; save each as a file, "
-            "in a folder for each class, and open the folder.",
-        )
+        msg = f"The column “{shortened(key)}” of “{name}” contains images; save each as a file, in "
+        msg += "a folder for each class, and open the folder."
+        refuse_if(_is(kind, "struct") and "bytes" in [field.name for field in kind], msg)
     for _ in range(_MOST_NESTED):
         if any(map(pa.types.is_struct, table.schema.types)):
             table = table.flatten()
