@@ -189,11 +189,9 @@ def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
     if (r := appca["r"]) is None:
         made.append(checked(claim, "no events", []))
     else:
-        measured = (
-            f"r = {r:.2f} (p = {appca['p']:.3f}; {fixed(appca['r_shifted'])} with events "
-            f"{SHIFT:.0f} s later, {control[0]['r']:.2f} with random phases) against "
-            f"{small['r']:.2f}"
-        )
+        measured = f"r = {r:.2f} (p = {appca['p']:.3f}; {fixed(appca['r_shifted'])} with events "
+        measured += f"{SHIFT:.0f} s later, {control[0]['r']:.2f} with random phases) against "
+        measured += f"{small['r']:.2f}"
         tests = [r > small["r"], appca["p"] < SIGNIFICANT, abs(appca["r_shifted"]) < r / 2]
         number = (f"{r:.2f}", f"r, PPCA {small['r']:.2f}")
         made.append(checked(claim, measured, tests, number=number))

@@ -83,12 +83,10 @@ def width_claim(wide: list[Row]) -> Claim:
     """Judge by |r| of component 2; partly by others, because their order is arbitrary."""
     strength = {row["component"]: abs(row["correlation"] or 0.0) for row in wide}
     second, most = strength.get(2, 0.0), max(wide, key=lambda row: strength[row["component"]])
-    measured = (
-        f"strongest correlation: component {most['component']}, "
-        f"r = {fixed(most['correlation'] or 0.0)} over {most['rows']} images, "
-        f"{fixed(most['correlation_of_objects'] or 0.0)} over {most['objects']} objects; "
-        f"component 2: |r| = {second:.2f}"
-    )
+    measured = f"strongest correlation: component {most['component']}, r = "
+    measured += f"{fixed(most['correlation'] or 0.0)} over {most['rows']} images, "
+    measured += f"{fixed(most['correlation_of_objects'] or 0.0)} over {most['objects']} objects; "
+    measured += f"component 2: |r| = {second:.2f}"
     tests = [second >= STRONG, max(strength.values()) >= STRONG]
     number = (fixed(most["correlation"] or 0.0), f"r of width, component {most['component']}")
     return checked("Component 2 measures the width of the object", measured, tests, number=number)

@@ -358,11 +358,9 @@ def stroke_claims(rows: list[Row]) -> list[Claim]:
         judged = [row for row in rows if (row["measure"] == ink) == (what == "thickness")]
         most = max(judged, key=lambda row: abs(float(row["effect"])))
         size = abs(most["effect"])
-        measured = (
-            f"{most['measure'].split(',')[0]} in {most['subspace']} differs from the other digits "
-            f"by {fixed(most['effect'])} (± {most['effect_error']:.2f}) standard deviations, "
-            f"within classes by {fixed(most['effect_within_classes'])}"
-        )
+        measured = f"{most['measure'].split(',')[0]} in {most['subspace']} differs from the other "
+        measured += f"digits by {fixed(most['effect'])} (± {most['effect_error']:.2f}) standard "
+        measured += f"deviations, within classes by {fixed(most['effect_within_classes'])}"
         tests = [size >= CLEAR, size >= SLIGHT]
         number = (f"{minus(format(most['effect'], '+.2f'))} sd", f"{what} in {most['subspace']}")
         made.append(checked(f"The subspaces differ in {what}", measured, tests, number=number))

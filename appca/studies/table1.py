@@ -228,11 +228,9 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     specs = [{"design": d, "K": K, "seed": seed, "options": options} for d, K, seed in cells]
     rows = work("appca.studies.table1:cell", specs, report, processes)
     table = summary(rows)
-    text = (
-        f"Numbers are means over {counted(options['seeds'], 'data set')} of "
-        f"{options['n_rows']:,} rows and {options['n_features']} features. "
-        "The paper does not give the number of features, L or the distributions of Z."
-    )
+    text = f"Numbers are means over {counted(options['seeds'], 'data set')} of "
+    text += f"{options['n_rows']:,} rows and {options['n_features']} features. The paper does not "
+    text += "give the number of features, L or the distributions of Z."
     return Outcome({"table1": table, "cells": rows}, {}, claims(table, options), text)
 
 
@@ -362,11 +360,9 @@ def claims(table: Sequence[Row], options: Options) -> list[Claim]:
     if ours:
         balanced = [cell["afa"] for (design, _), cell in cells.items() if design == "balanced"]
         worst, right = (min(row[name] for row in balanced) for name in ("cosine_least", "z_right"))
-        optima = (
-            f"{span(ours)} times the squared error of an oracle that knows W, or {span(start)} "
-            f"times from the paper's start; |cos| of columns at least {worst:.3f}, "
-            f"{percent(right, 1)} of Z correct"
-        )
+        optima = f"{span(ours)} times the squared error of an oracle that knows W, or "
+        optima += f"{span(start)} times from the paper's start; |cos| of columns at least "
+        optima += f"{worst:.3f}, {percent(right, 1)} of Z correct"
     # Mean absolute errors cannot be below the noise, unless rows use many factors.
     floor = options["noise_sd"] * math.sqrt(2 / math.pi)
     numbers = [value for numbers in PRINTED.values() for value in numbers]
