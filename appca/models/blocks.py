@@ -77,11 +77,9 @@ class NamedBlocks:
 
     def __init__(self, blocks: Blocks, names: Any = None, *, once: bool = False) -> None:
         if not once and not callable(blocks) and iter(blocks) is blocks:
-            msg = (
-                "blocks must be readable more than once; got an iterator, which is not: pass it "
-                "to fit, which copies its rows to a temporary file, or pass a list, an object "
-                "with __iter__, or a function that returns a new iterator."
-            )
+            msg = "blocks must be readable more than once; got an iterator, which is not: pass it "
+            msg += "to fit, which copies its rows to a temporary file, or pass a list, an object "
+            msg += "with __iter__, or a function that returns a new iterator."
             raise ValueError(msg)
         self.names, self._blocks = names, blocks
 

@@ -61,11 +61,9 @@ def check_varying(n_components: int, scales: Array) -> None:
     why = f", because {n} of the {len(scales)} features of X {vary} in more than one row"
     refuse_components(n_components, n, why, remedy if n else "drop extreme rows")
     if n < len(scales):
-        msg = (
-            f"{len(scales) - n} of the {len(scales)} features of X are constant, or hardly vary in "
-            "more than one row, so noise='feature' omits them from the likelihood: drop these "
-            "columns to avoid this warning."
-        )
+        msg = f"{len(scales) - n} of the {len(scales)} features of X are constant, or hardly vary "
+        msg += "in more than one row, so noise='feature' omits them from the likelihood: drop "
+        msg += "these columns to avoid this warning."
         warnings.warn(msg, UserWarning, stacklevel=6)
 
 
@@ -193,11 +191,9 @@ def warn_of_end(reason: str, max_iter: int) -> None:
         msg = f"EM ended at max_iter={max_iter} before it converged: raise max_iter or tol."
         warnings.warn(msg, ConvergenceWarning, stacklevel=6)
     elif "reached its floor" in reason:
-        msg = (
-            "The noise variance reached its floor, 1e-8 of the mean feature variance: the "
-            "components reproduce X almost exactly, so likelihoods mean little; lower "
-            "n_components or n_active, or look for repeated rows."
-        )
+        msg = "The noise variance reached its floor, 1e-8 of the mean feature variance: the "
+        msg += "components reproduce X almost exactly, so likelihoods mean little; lower "
+        msg += "n_components or n_active, or look for repeated rows."
         warnings.warn(msg, ConvergenceWarning, stacklevel=6)
 
 

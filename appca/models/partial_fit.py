@@ -159,11 +159,9 @@ class _WithBatches:
             msg = "partial_fit uses EM, but inference is 'gibbs': change inference."
             raise AttributeError(msg)
         if any(getattr(model, "_variant", ())):
-            msg = (
-                "partial_fit needs noise='shared', row_scale='none' and a number as n_active; got "
-                f"{model.noise!r}, {model.row_scale!r} and {model.n_active!r}: change them, or "
-                "pass all rows to fit or fit_blocks."
-            )
+            msg = "partial_fit needs noise='shared', row_scale='none' and a number as n_active; "
+            msg += f"got {model.noise!r}, {model.row_scale!r} and {model.n_active!r}: change them, "
+            msg += "or pass all rows to fit or fit_blocks."
             raise AttributeError(msg)
         return MethodType(self._method, model)
 

@@ -175,11 +175,9 @@ def refuse_stored(values: Array) -> None:
     """Raise ValueError for stored values that are NaN or infinite."""
     bad = int((~np.isfinite(values)).sum())
     if bad:
-        msg = (
-            f"Sparse X must be finite, but {bad} of its {len(values)} stored values are NaN or "
-            "inf: fill them or drop those rows or, if NaN marks missing entries, pass "
-            "X.toarray()."
-        )
+        msg = f"Sparse X must be finite, but {bad} of its {len(values)} stored values are NaN or "
+        msg += "inf: fill them or drop those rows or, if NaN marks missing entries, pass "
+        msg += "X.toarray()."
         raise ValueError(msg)
 
 
