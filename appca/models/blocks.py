@@ -42,10 +42,9 @@ class Stream(Parts):
         for values in self.read():
             yield from in_order(lambda block: work(block()), self.pieces(values, first))
             first += len(values)
-        if first != self.n:
-            msg = f"blocks must be the same in every pass; got {self.n} rows first and {first} "
-            msg += "now: pass a list, or a function that returns a new iterator each time."
-            raise ValueError(msg)
+        msg = f"blocks must be the same in every pass; got {self.n} rows first and {first} "
+        msg += "now: pass a list, or a function that returns a new iterator each time."
+        refuse_where({msg: first != self.n})
 
     def take(self, which: NDArray[np.intp]) -> Array:
         """Return the rows of ascending indices, in one pass."""
@@ -76,11 +75,10 @@ class NamedBlocks:
     """A reader of blocks of rows that checks that values and columns are the same in each pass."""
 
     def __init__(self, blocks: Blocks, names: Any = None, *, once: bool = False) -> None:
-        if not once and not callable(blocks) and iter(blocks) is blocks:
-            msg = "blocks must be readable more than once; got an iterator, which is not: pass it "
-            msg += "to fit, which copies its rows to a temporary file, or pass a list, an object "
-            msg += "with __iter__, or a function that returns a new iterator."
-            raise ValueError(msg)
+        msg = "blocks must be readable more than once; got an iterator, which is not: pass it "
+        msg += "to fit, which copies its rows to a temporary file, or pass a list, an object "
+        msg += "with __iter__, or a function that returns a new iterator."
+        refuse_where({msg: not once and not callable(blocks) and iter(blocks) is blocks})
         self.names, self._blocks = names, blocks
 
     def __call__(self) -> Iterator[Array]:
@@ -91,16 +89,14 @@ class NamedBlocks:
             refuse_other_names(self.names, block, f"block {i}")
             array: Any = block if isinstance(block, ShiftedSparse) else numbers_of_rows(block)
             array = sparse_rows(array) if is_sparse(array) else np.asarray(array)
-            if array.ndim != 2 or array.dtype.kind not in "fiub":
-                msg = f"blocks must be matrices of numbers, rows by features; block {i} has "
-                msg += f"{array.ndim} dimension(s) and type {array.dtype}: convert it first."
-                raise ValueError(msg)
+            msg = f"blocks must be matrices of numbers, rows by features; block {i} has "
+            msg += f"{array.ndim} dimension(s) and type {array.dtype}: convert it first."
+            refuse_where({msg: array.ndim != 2 or array.dtype.kind not in "fiub"})
             width = width or array.shape[1]
             dtype = dtype or (np.float32 if array.dtype == np.float32 else np.float64)
-            if array.shape[1] != width:
-                msg = f"blocks must have the same number of columns; block {i} has "
-                msg += f"{array.shape[1]}, earlier blocks {width}: check the iterator."
-                raise ValueError(msg)
+            msg = f"blocks must have the same number of columns; block {i} has "
+            msg += f"{array.shape[1]}, earlier blocks {width}: check the iterator."
+            refuse_where({msg: array.shape[1] != width})
             if len(array):
                 yield array.astype(dtype, copy=False)
 
@@ -124,8 +120,7 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     for i, block in enumerate(read()):
         total = total + finite_sums(block, f"block {i}")
         n, dtype = n + len(block), block.dtype
-    if n == 0:
-        raise ValueError(NO_ROWS)
+    refuse_where({NO_ROWS: n == 0})
     origin = None if zero_mean else (total / n).astype(dtype)
     return Stream(n, len(total), dtype, origin, names=read.names, read=read).looked_at()
 

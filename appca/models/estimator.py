@@ -194,10 +194,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         Queries return the same results as before. `posterior_`, all draws, is not restored.
         """
         missing = [name[:-1] for name in self._fitted if name[:-1] not in arrays]
-        if missing:
-            msg = f"arrays must contain the fit of {type(self).__name__}, but "
-            msg += f"{', '.join(missing)} is missing: fit the model again."
-            raise ValueError(msg)
+        msg = f"arrays must contain the fit of {type(self).__name__}, but "
+        msg += f"{', '.join(missing)} is missing: fit the model again."
+        data_checks.refuse_where({msg: bool(missing)})
         self._forget_fit()
         for name in (*self._fitted, *self._extensions):
             if name[:-1] in arrays:
@@ -393,8 +392,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def score_blocks(self, blocks: Blocks) -> float:
         """Return the mean log-likelihood, in nats, of all rows in the blocks."""
         sums = [(each.sum(), len(each)) for each in self._of_blocks("score_samples", blocks)]
-        if not sums:
-            raise ValueError(NO_ROWS)
+        data_checks.refuse_where({NO_ROWS: not sums})
         total, n = np.sum(sums, axis=0)
         return float(total / n)
 

@@ -71,9 +71,8 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         refuse_where({msg: not (self.clip == "sqrt" or self.clip > 0) or not self.theta > 0})
         X = self._checked(X, reset=True)
         totals = np.ones(X.shape[0]) @ X if is_sparse(X) else X.sum(axis=0, dtype=np.float64)
-        if not totals.any():
-            msg = "X must contain counts above 0, but all are 0: check how the data were read."
-            raise ValueError(msg)
+        msg = "X must contain counts above 0, but all are 0: check how the data were read."
+        refuse_where({msg: not totals.any()})
         self.proportions_ = totals / totals.sum()
         self.clip_ = float(np.sqrt(X.shape[0]) if self.clip == "sqrt" else self.clip)
         return self

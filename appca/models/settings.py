@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.words import InputError, shortened
+from appca.words import refuse_if, shortened
 
 
 class Rule(NamedTuple):
@@ -262,9 +262,8 @@ def later(model: object) -> dict[str, Any]:
 
 def defaults(model: str, inference: object = None) -> dict[str, Any]:
     """Return a model's settings with defaults, including sampling if `inference` is "gibbs"."""
-    if not isinstance(model, str) or model not in MODELS:
-        msg = f"There is no model “{shortened(model)}”; choose one of {', '.join(MODELS)}."
-        raise InputError(msg)
+    msg = f"There is no model “{shortened(model)}”; choose one of {', '.join(MODELS)}."
+    refuse_if(not isinstance(model, str) or model not in MODELS, msg)
     spec = MODELS[model]
     return spec.parameters | (spec.sampling if inference == "gibbs" else {})
 
