@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from appca.words import InputError, refuse_if, refuse_unknown, shortened
+from appca.words import refuse_if, refuse_unknown, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,9 +144,8 @@ def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
     """
     columns = [column_of(name, values) for name, values in named_columns(table).items()]
     for name, _, values, _ in columns:
-        if len(values) != n_rows:
-            msg = f"Column “{shortened(name)}” has {len(values):,} values for {n_rows:,} rows; "
-            raise InputError(msg + "give one value per row.")
+        msg = f"Column “{shortened(name)}” has {len(values):,} values for {n_rows:,} rows; "
+        refuse_if(len(values) != n_rows, msg + "give one value per row.")
     kept = [x for x in columns if x.varies(x.there) and len(x.names) <= MOST_CLASSES]
     names = {column.name for column in kept}
     return kept, [column.name for column in columns if column.name not in names]
@@ -250,9 +249,8 @@ def matrix_of(X: Any) -> Matrix:
         return Matrix(X.sparse.to_coo().tocsr(), names)
     if not is_frame:
         values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
-        if values.ndim != 2:
-            msg = f"X is a table of rows and features; got an array of shape {values.shape}."
-            raise InputError(msg)
+        msg = f"X is a table of rows and features; got an array of shape {values.shape}."
+        refuse_if(values.ndim != 2, msg)
         if not np.ma.isMaskedArray(values) and values.dtype.kind in "biuf":
             is_kept = values.dtype not in (np.bool_, np.float16, np.longdouble)
             dtype = values.dtype.newbyteorder("=") if is_kept else np.float64

@@ -17,7 +17,7 @@ from appca.processes import Child, Ended, Pool, environment
 from appca.runs.home import threads
 from appca.storage.files import sweep
 from appca.storage.identity import ID_DIGITS, digest_of
-from appca.words import InputError
+from appca.words import refuse_if
 
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
 FOLDER, LOG = "jobs", "log.txt"  # below the home; the log has the output of workers
@@ -113,8 +113,7 @@ class Jobs:
         key = key or digest_of({"kind": kind, "spec": spec})
         begins = time.monotonic() + after
         with self._lock:
-            if self._closed:
-                raise InputError(GONE)
+            refuse_if(self._closed, GONE)
             job = next((job for job in self._open if job.status.key == key), None)
             if job is None:
                 job = _Job(JobStatus(uuid.uuid4().hex[:ID_DIGITS], kind, spec, key, asked), begins)
