@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-# Number of draws for a correct sweep: as many as detect most wrong sweeps and, in `pytest -m slow`,
-# enough for subtle faults.
+# draws of a correct sweep, as many as detect most wrong ones; in `pytest -m slow`, subtle ones
 DRAWS = pytest.mark.parametrize(
     "n_draws", [2500, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )

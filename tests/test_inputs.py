@@ -124,16 +124,14 @@ QUESTIONS = (
 )
 IN_BLOCKS = ("score_blocks", "transform_blocks")
 FITS = ("fit", "partial_fit", "fit_blocks")
-# All calls convert their rows by one function, which the last test checks. Types that it converts
-# to a dense float64 array are therefore tested with three models only: one that supports missing
-# values, one that does not, and one that samples.
+# All convert rows by one function, which the last test checks. Types that become dense float64
+# arrays are tested with three models: with missing values, without, and one that samples.
 CASES = [
     (name, kind)
     for name in MODELS
     for kind in KINDS
     if name in ("aPPCA", "aFA", "fsFA") or re.match("float32|csr|coo|sparse|Dask", kind)
 ]
-# calls that raise errors although a dense array is accepted
 ONE_SENTENCE = r"[^\n]{20,300}\."
 REFUSED = {
     "csr|coo|sparse": "Sparse data was passed|fills missing entries, but a sparse X",

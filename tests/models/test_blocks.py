@@ -522,8 +522,7 @@ models = [{}]
 for model in models:
     model.fit(X[:1000].copy())  # enough for the compiled E step
 """
-# Large arrays are always new to the process, so a copy of the rows shows in whatever fit makes it,
-# while what the allocator keeps of smaller ones is not counted again and again.
+# Large arrays are always new to the process, so a copy of the rows shows in whatever fit makes it.
 WORK = """
 wide = X.reshape(1000, -1)  # fewer rows than features
 for model, rows in [*((model, X) for model in models), (models[0], wide)][: {}]:

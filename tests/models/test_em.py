@@ -105,8 +105,7 @@ def test_a_step_of_a_variant_is_that_of_the_page(variant, latent, seed, monkeypa
     compare(*problem(seed, latent=latent, variant=variant))
 
 
-# Tables in NumPy up to K = 20, compiled rows beyond; the compiled E step by its own products and by
-# those of a BLAS; points on a circle at many swaps, here from two on.
+# tables in NumPy up to K = 20, compiled rows beyond, by own products and by those of a BLAS
 @pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
 @pytest.mark.parametrize(
     ("shape", "compiled", "many"),
