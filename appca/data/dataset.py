@@ -21,7 +21,8 @@ from appca.words import InputError, counted, is_text, percent, refuse_if, shorte
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with this word
 MOST_LEFT_OUT, MOST_UNEVEN, FEW = 1_000, 3, 12  # ids listed; largest step / median step of an axis
-LEAST_UNITS, ROWS_GONE = 10, "Rows left out"
+LEAST_UNITS, MOST_IN_UNIT = 10, 50  # units; mean number of rows in one, else units are classes
+ROWS_GONE = "Rows left out"
 
 
 def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
@@ -265,7 +266,8 @@ class Dataset:
             n, is_in = len(np.unique(of)), str(self.ids[0]).startswith(f"{of[0]}, ")
             if is_in:
                 is_in = bool(np.char.startswith(self.ids, np.char.add(of.astype(str), ", ")).all())
-            if n <= self.n_rows // 2 and (is_in or (n >= LEAST_UNITS and UNIT.search(name))):
+            is_unit = n >= LEAST_UNITS and self.n_rows <= MOST_IN_UNIT * n and UNIT.search(name)
+            if n <= self.n_rows // 2 and (is_in or is_unit):
                 return name
         return ""
 
