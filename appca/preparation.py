@@ -293,6 +293,12 @@ def are_coefficients(dataset: Any) -> bool:
     return bool(np.mean(squares[np.triu_indices(len(squares), 1)]) < UNCORRELATED)
 
 
+def are_small_counts(dataset: Any) -> bool:
+    """Whether all values are 0, 1 or 2, such as flags and numbers of alleles."""
+    X = dataset.with_gaps(slice(MOST_ROWS))
+    return bool(np.isin(X[~np.isnan(X)], (0, 1, 2)).all())
+
+
 def leaves_out(before: dict[str, Any], now: dict[str, Any]) -> bool:
     """Whether options of a reader differ only in columns that are now ignored."""
     roles = dict(now.get("roles", {}).items() - before.get("roles", {}).items())

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.preparation import BY_ROW, PREPARATIONS, Prepared, are_coefficients
+from appca.preparation import BY_ROW, PREPARATIONS, Prepared, are_coefficients, are_small_counts
 from appca.storage.packed import give_back
 from appca.words import counted, percent, refuse_if
 
@@ -281,13 +281,15 @@ class Fitted(NamedTuple):
 def suggest(dataset: Dataset, prepare: str = "none") -> Preprocessing:
     """Suggest defaults: divide images by the value of white, scale each feature of other tables.
 
-    Ordered features, such as wavelengths, and coefficients of components share a scale.
+    Ordered features, such as wavelengths, coefficients of components, and counts up to two, such as
+    those of alleles, share a scale.
     """
     if dataset.image_shape is not None:
         low, high = dataset.image_range
         return Preprocessing(high if low == 0 and high > 1 else 1.0, prepare=prepare)
     is_one_unit = dataset.is_ordered or dataset.provenance.get("comparable")
-    is_one_unit = is_one_unit or (prepare == "none" and are_coefficients(dataset))
+    if prepare == "none" and not is_one_unit:
+        is_one_unit = are_coefficients(dataset) or are_small_counts(dataset)
     scale = "global" if prepare in BY_ROW or is_one_unit else "feature"
     return Preprocessing(centre=True, scale=scale, prepare=prepare)
 

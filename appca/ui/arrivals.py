@@ -599,7 +599,7 @@ def assumed() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="assumed"):
         scale, is_alike = state.config().preprocessing.get("scale"), data.is_ordered
         said = opened.said + " Each feature is scaled to variance 1." * (scale == "feature")
-        said += " Uncorrelated features keep their scales." * (scale == "global" and not is_alike)
+        said += " Features keep their scales." * (scale == "global" and not is_alike)
         said = "Your changes in This data are not used yet." if waiting else said
         st.markdown(kit.markdown(said), width="content")
         for label, key, others in offers[: 1 if waiting else None]:

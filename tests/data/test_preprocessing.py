@@ -116,8 +116,9 @@ def test_suggestions_follow_the_kind_of_data(seed):
     rng = np.random.default_rng(seed)
     coefficients = rng.normal(size=(900, 12)) * 0.7 ** np.arange(12)
     rising, mixed = coefficients[:, ::-1], coefficients @ rng.normal(size=(12, 12))
-    for X, scale in ((coefficients, "global"), (rising, "feature"), (mixed, "feature")):
-        assert suggest(Dataset("c", X, np.arange(900))).scale == scale
+    alleles = rng.integers(0, 3, coefficients.shape)
+    for scale, tables in {"global": (coefficients, alleles), "feature": (rising, mixed)}.items():
+        assert {suggest(Dataset("c", X, np.arange(900))).scale for X in tables} == {scale}
     table = {"centre": True, "scale": "feature"}
     suggested = {"digits": {"divide": 16.0}, "turntable": {"divide": 255.0}, "wine": table}
     suggested["planes"] = {"centre": True, "scale": "global"}
