@@ -1,6 +1,6 @@
 """How far classes of rows lie apart: by their nearest rows, by features, by discriminants."""
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +13,7 @@ MOST_SHOWN, NAMED, MARKED = 10, 3, 5  # features; pairs of classes; features of 
 MOST_VALUES, WIDE = 1 << 24, 100  # numbers to rank or tell; features to tell
 KINDS, LEAST, STARTS, SCORES, CLOUDS = 4, 5, 10, 4, 19  # kinds of a class; fewest rows; of k-means
 LEAST_IN_CLASS, FEW_APART, FIFTH, APART = 20, 3, 5, 1.5  # rows of a class; listed; how far
+NEARLY = 0.3  # of the median distance to the nearest row
 SLIGHT, REPEATS, FIRM = 0.1, 3, 0.1  # share of a deviation; cross-validations; least silhouette
 SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
 
@@ -34,17 +35,22 @@ def most_near(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 def mixed(codes: np.ndarray, near: np.ndarray) -> list[int]:
     """Return the classes of which the median row has too few of its own among its nearest rows."""
-    counts = votes(codes, near)
-    return [c for c, n in enumerate(counts.T) if np.median([*n[codes == c], 0]) < TYPICAL]
+    counts, sizes = votes(codes, near), np.bincount(codes[codes >= 0])
+    least = np.minimum(TYPICAL, TYPICAL / NEAREST * (sizes - 1))  # a small class has fewer others
+    return [c for c, n in enumerate(counts.T) if np.median([*n[codes == c], 0]) < least[c]]
 
 
 def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
-    """Map rows among others of classes apart, surest first, to most neighbours' class or to -1."""
+    """Map rows among others, surest first, to the class of most of their nearest rows, or to -1.
+
+    Of classes that mix, only rows with none of their own and nearly all of another one.
+    """
     if not len(near):
         return {}
     counts, most = votes(codes, near), most_near(codes, near)
     largest, alike = counts.max(axis=1), counts[range(len(near)), codes]
-    is_stray = (most != codes) & ~np.isin(codes, [-1, *mixed(codes, near)])
+    is_sure = (alike == 0) & (largest >= NEAREST - 1) | ~np.isin(codes, mixed(codes, near))
+    is_stray = (most != codes) & (codes >= 0) & is_sure
     rows = np.lexsort((-largest, alike))
     rows = rows[is_stray[rows]]
     return {row: int(most[row]) if 2 * largest[row] >= NEAREST else -1 for row in rows.tolist()}
@@ -66,11 +72,18 @@ def sentence(table: np.ndarray, label: str, names: Sequence[str]) -> str:
     return said + f"; most mixed: {', '.join(most)}" * bool(most)
 
 
+def _sums(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Centre features (N, D); return their squares (D,), and sums and counts by class (C, D)."""
+    of, Z = np.eye(codes.max() + 1)[codes[codes >= 0]], X[codes >= 0]
+    present = ~np.isnan(Z)
+    Z = np.nan_to_num(Z - np.nanmean(Z, axis=0))
+    return np.square(Z).sum(axis=0), of.T @ Z, of.T @ present
+
+
 def between(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the share of each feature's variance (D,) between the classes of rows (N, D)."""
-    Z, of = (X - X.mean(axis=0))[codes >= 0], codes[codes >= 0]
-    sums = np.stack([np.square(Z[of == c].sum(axis=0)) / (of == c).sum() for c in np.unique(of)])
-    return np.asarray(sums.sum(axis=0) / np.maximum(np.square(Z).sum(axis=0), 1e-300))
+    """Return the share of each feature's variance (D,) between classes of rows (N, D)."""
+    squares, sums, counts = _sums(X, codes)
+    return np.asarray((sums**2 / np.maximum(counts, 1)).sum(axis=0) / np.maximum(squares, 1e-300))
 
 
 Ends = list[tuple[str, str]]  # by class, features that are highest and lowest in it
@@ -79,15 +92,14 @@ Ends = list[tuple[str, str]]  # by class, features that are highest and lowest i
 def marked(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> tuple[list[str], Ends]:
     """Return features with the largest shares of their ranks' variance between classes, and `Ends`.
 
-    The ends are by Cliff's delta of a class against the rest.
+    The ends are by Cliff's delta of a class against the rest. NaN is missing.
     """
     from scipy.stats import rankdata
 
-    of, counts = codes[codes >= 0], np.bincount(codes[codes >= 0])
-    ranks = rankdata(X[codes >= 0], axis=0) - (len(of) + 1) / 2
-    means = np.stack([ranks[of == code].mean(axis=0) for code in range(len(counts))])
-    shares, told = between(ranks, of), Ends()
-    for delta in 2 * means / np.maximum(len(of) - counts, 1)[:, None]:
+    ranks = rankdata(np.where((codes < 0)[:, None], np.nan, X), axis=0, nan_policy="omit")
+    (_, sums, counts), shares, told = _sums(ranks, codes), between(ranks, codes), Ends()
+    rest = counts.sum(axis=0) - counts
+    for delta in 2 * sums / np.maximum(counts, 1) / np.maximum(rest, 1):
         order = np.argsort(-delta, kind="stable")
         ends = order[delta[order] > 0][:MARKED], order[::-1][delta[order[::-1]] < 0][:MARKED]
         each = ([f"{names[j]} {minus(f'{delta[j]:+.2f}')}" for j in end] for end in ends)
@@ -102,20 +114,27 @@ def nearest_means(Y: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> str
     return ", ".join(f"of {names[c]} {names[d]}" for c, d in enumerate(apart.argmin(axis=1)))
 
 
-def closest_inside(
-    Y: np.ndarray, codes: np.ndarray, names: Sequence[str], of: np.ndarray
-) -> dict[str, list[str]]:
-    """Map pairs of classes to the groups `of` (N,) in which they are nearest, closest first."""
-    pairs: dict[str, list[tuple[float, str]]] = defaultdict(list)
+Pairs = list[tuple[str, str, float]]  # group, two classes, distance
+
+
+def inside_groups(Y: np.ndarray, codes: np.ndarray, names: Sequence[str], of: np.ndarray) -> Pairs:
+    """Return pairs of rows of different classes inside groups `of` (N,), the nearest first."""
+    pairs = Pairs()
     for group in np.unique(of):
         rows = np.flatnonzero((of == group) & (codes >= 0))
+        rows = rows[np.argsort(codes[rows], kind="stable")]
         apart = np.linalg.norm(Y[rows][:, None] - Y[rows], axis=2)
-        apart[codes[rows][:, None] == codes[rows]] = np.inf
-        if np.isfinite(apart).any():
-            two = sorted(codes[rows[list(np.unravel_index(apart.argmin(), apart.shape))]])
-            pairs[" and ".join(names[code] for code in two)].append((apart.min(), str(group)))
-    most = sorted(pairs.items(), key=lambda pair: -len(pair[1]))[:NAMED]
-    return {pair: [group for _, group in sorted(groups)] for pair, groups in most}
+        for i, j in np.argwhere(codes[rows][:, None] < codes[rows]).tolist():
+            two = " and ".join(names[codes[row]] for row in rows[[i, j]])
+            pairs.append((str(group), two, float(apart[i, j])))
+    return sorted(pairs, key=lambda pair: pair[2])
+
+
+def closest_inside(pairs: Pairs) -> str:
+    """Count the classes of the nearest pair of each group."""
+    nearest = {group: two for group, two, _ in reversed(pairs)}  # the nearest come first
+    most = Counter(nearest.values()).most_common(NAMED)
+    return ", ".join(f"{two} ({n:,})" for two, n in most)
 
 
 def apart_in_class(Y: np.ndarray, codes: np.ndarray) -> dict[int, float]:
@@ -201,6 +220,15 @@ def silhouettes(Y: np.ndarray, codes: np.ndarray, split: list[np.ndarray]) -> li
         if 1 < len(np.unique(of[rows])) < len(rows):
             each[rows] = silhouette_samples(Y[rows], of[rows])
     return [float(each[rows].mean()) for rows in split]
+
+
+def nearly_equal(Y: np.ndarray, near: np.ndarray) -> dict[int, int]:
+    """Map rows of Y (N, D) far nearer to another one than is usual to it, nearest first."""
+    other = near[:, 0]
+    apart = np.linalg.norm(Y - Y[other], axis=1)
+    once = (other[other] != np.arange(len(Y))) | (other < np.arange(len(Y)))
+    rows = np.flatnonzero(once & (apart > 0) & (apart < NEARLY * np.median(apart)))
+    return {row: int(other[row]) for row in rows[np.argsort(apart[rows])].tolist()}
 
 
 def unlike_class(X: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -135,7 +135,6 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 
 
 MOST_COMPARED = 2e10  # numbers in pairs of rows: about 2 s
-NEARLY = 0.3  # of the median distance to the nearest row
 DENSE = 1.2  # about the 90% quantile of the local outlier factor in five data sets
 
 
@@ -161,13 +160,19 @@ def among_alike(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
     return np.asarray(-model.negative_outlier_factor_ < DENSE)
 
 
-def nearest(dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None) -> np.ndarray:
-    """Return the nearest rows (m, NEAREST) of X, or of rows in other units; none if n is large."""
+def nearest(
+    dataset: Dataset, fitted: FittedRun, X: np.ndarray | None = None, *, in_units: bool = False
+) -> np.ndarray:
+    """Return the nearest rows (m, NEAREST) of X, or of rows in other units; none if n is large.
+
+    With `in_units`, rows of the same unit count, too.
+    """
     from sklearn.neighbors import NearestNeighbors
 
     if not _are_comparable(dataset):
         return np.empty((0, NEAREST), int)
-    units, of = dataset.units, None if X is None else fitted.preprocessing.transform(X)
+    units = np.arange(dataset.n_rows) if in_units else dataset.units
+    of = None if X is None else fitted.preprocessing.transform(X)
     k = NEAREST + (np.bincount(units).max() - 1) * (X is None)
     model = NearestNeighbors(n_neighbors=min(k, dataset.n_rows - 1), algorithm="brute")
     near = model.fit(prepared(dataset, fitted)).kneighbors(of, return_distance=False)
@@ -182,7 +187,7 @@ Kind = tuple[np.ndarray, list["GroupDifference"], float]
 
 
 def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray, most: int) -> list[Kind]:
-    """Return the clusters of each class; of tables types, if two features differ from the rest."""
+    """Return the clusters of each class; of tables clear types, if features differ."""
     Y, is_drawn = prepared(dataset, fitted), dataset.image_shape is not None or dataset.is_ordered
     types = partial(row_types.grouped, most=most, fewest=class_overlap.LEAST)
     split = class_overlap.kinds(Y, codes, most, None if is_drawn else types)
@@ -191,7 +196,7 @@ def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray, most: int) -> 
         sides = np.where(codes == codes[rows[0]], 0, -1) + np.isin(np.arange(len(codes)), rows)
         every = compare(dataset, fitted, sides).strongest() if not is_drawn and 0 in sides else []
         told.append((rows, [d for d in every if d.kind == "feature"], firm))
-        clear |= {codes[rows[0]]} if is_drawn or len(told[-1][1]) > 1 else set()
+        clear |= {codes[rows[0]]} if is_drawn or told[-1][1] else set()
     vague = {int(codes[rows[0]]) for rows in split} - clear
     told = [kind for kind in told if codes[kind[0][0]] in clear]
     told += [(np.flatnonzero(codes == code), [], 0.0) for code in vague]
@@ -202,11 +207,7 @@ def nearly_equal(dataset: Dataset, fitted: FittedRun, near: np.ndarray) -> dict[
     """Map images or curves far nearer to another one than is usual to it, nearest first."""
     if not len(near) or (dataset.image_shape is None and not dataset.is_ordered):
         return {}
-    Y, other = prepared(dataset, fitted), near[:, 0]
-    apart = np.linalg.norm(Y - Y[other], axis=1)
-    once = (other[other] != np.arange(len(Y))) | (other < np.arange(len(Y)))
-    rows = np.flatnonzero(once & (apart > 0) & (apart < NEARLY * np.median(apart)))
-    return {row: int(other[row]) for row in rows[np.argsort(apart[rows])].tolist()}
+    return class_overlap.nearly_equal(prepared(dataset, fitted), near)
 
 
 class ClassesApart(NamedTuple):
@@ -218,7 +219,7 @@ class ClassesApart(NamedTuple):
     told: dict[int, int]  # rows that linear discriminants take for another class, surest first
     far: dict[int, float]  # see `class_overlap.apart_in_class`
     ends: class_overlap.Ends
-    inside: dict[str, list[str]]  # see `class_overlap.closest_inside`
+    inside: class_overlap.Pairs  # see `class_overlap.inside_groups`
 
 
 def classes_apart(
@@ -230,29 +231,28 @@ def classes_apart(
     codes: np.ndarray,
 ) -> ClassesApart:
     """Compare classes (N,), which `names` name, by nearest rows (N, NEAREST) and features."""
-    table = class_overlap.mixing(codes, near, len(names))
+    table, Y = class_overlap.mixing(codes, near, len(names)), prepared(dataset, fitted)
     said = class_overlap.sentence(table, label, names)
-    share, told, Y = np.nan, dict[int, int](), prepared(dataset, fitted)
-    if label != dataset.related:
-        share, told = class_overlap.discriminated(Y, codes, dataset.units)
+    is_unit = label == dataset.related
+    units = np.arange(len(Y)) if is_unit else dataset.units
+    share, told = class_overlap.discriminated(Y, codes, units)
     if np.isfinite(share):
         said += f". Shrunken linear discriminants, cross-validated, tell {percent(share)}"
-    others = f" of another {dataset.related}" * bool(dataset.related)
+    others = f" of another {dataset.related}" * bool(dataset.related and not is_unit)
     about = f"Rows of each {label} by the commonest of their {NEAREST} nearest rows{others}; of "
     about += "equally common ones their own, or else the nearer."
     if repeated := len(dataset.repeated_rows):
         about += f" Repeated rows, {repeated:,}, count as near."
-    ends, inside = class_overlap.Ends(), dict[str, list[str]]()
+    ends, inside = class_overlap.Ends(), class_overlap.Pairs()
     far = class_overlap.apart_in_class(Y, codes) if _are_comparable(dataset) else {}
     if dataset.image_shape is None and dataset.X.size <= class_overlap.MOST_VALUES:
-        best, ends = class_overlap.marked(dataset.X, dataset.column_names, codes)
+        best, ends = class_overlap.marked(dataset.with_gaps(), dataset.column_names, codes)
         said += f". Share of ranks' variance between classes: {', '.join(best[:NAMED])}"
     if 2 < len(names) <= class_overlap.MOST_SHOWN:
         about += f" Nearest mean: {class_overlap.nearest_means(Y, codes, names)}."
     if dataset.image_shape is not None and (of := dataset.labels.get("name")) is not None:
-        inside = class_overlap.closest_inside(Y, codes, names, of)
-        said += ". Nearest inside a name, most often: "
-        said += ", ".join(f"{pair} ({len(groups):,})" for pair, groups in inside.items())
+        inside = class_overlap.inside_groups(Y, codes, names, of)
+        said += f". Nearest inside a name, most often: {class_overlap.closest_inside(inside)}"
     return ClassesApart(said, about, table, told, far, ends, inside)
 
 

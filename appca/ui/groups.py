@@ -25,7 +25,7 @@ from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
 from appca.words import capital, counted, fixed, listed, number, of_column, percent, shortened
 
-PANELS, REST = 20, "rest"
+PANELS, REST, MOST_PAIRS = 20, "rest", 2_000
 KINDS = {"feature": "column", "score": "score", "use": "use of a component"}
 KINDS |= {"subspace": "subspace", "class": "label", "measure": "fit", "image": "image"}
 
@@ -96,8 +96,9 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
             if of.ends:
                 columns = ["highest in the class, by Cliff's delta", "lowest"]
                 st.dataframe(pd.DataFrame(of.ends, names, columns), key="markers")
-            for pair, groups in of.inside.items():
-                st.caption(markdown(f"{pair}, the nearest first: {listed(groups, IMAGES)}"))
+            if of.inside:
+                columns = ["name", "nearest pairs inside it", "distance"]
+                st.dataframe(pd.DataFrame(of.inside[:MOST_PAIRS], columns=columns), key="inside")
             most = overlap.most_near(classes.codes, nearest(dataset, shown))
             for row, name in seen["selection"]["cells"]:
                 here = np.flatnonzero((classes.codes == row) & (most == names.index(name)))
@@ -325,7 +326,9 @@ ODD = "far in a feature or against the correlations", "rough or with a spike, un
 
 def nearest(dataset: Dataset, shown: Shown) -> np.ndarray:
     """Return the nearest rows of each row (N, NEAREST), or none of large data."""
-    return kept(f"nearest-{shown.key}", lambda: analysis.nearest(dataset, shown.fitted))
+    is_unit = [of.title for of in controls.classes(dataset)] == [dataset.related]
+    find = partial(analysis.nearest, dataset, shown.fitted, in_units=is_unit)
+    return kept(f"nearest-{shown.key}-{is_unit}", find)
 
 
 def unusual_sentences(dataset: Dataset, shown: Shown) -> tuple[str, str]:
@@ -362,20 +365,23 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
 
     every = {"Out of range": out_of_range(dataset), capital(ODD[dataset.is_ordered]): odd}
     told = {what: {r: f"{ids[r]} ({x})" for r, x in of.items()} for what, of in every.items()}
+    same = dict[int, int]()
     for classes in controls.classes(dataset) if len(near) else ():
         (label, names, codes), of = classes, _apart(dataset, shown, classes)
         among = overlap.strays(codes, near).items()
         places = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
         mix = ", ".join(names[c] for c in overlap.mixed(codes, near))
-        told[f"Among rows of another {label}{f', without {mix}, which mix' * bool(mix)}"] = places
+        few = f", of {mix}, which mix, only those with none of their own"
+        told[f"Among rows of another {label}{few * bool(mix)}"] = places
         sure = {row: f"{ids[row]} (as {names[c]})" for row, c in of.told.items()}
         told[f"Told as another {label} by linear discriminants, at 95%"] = sure
         same = {row: of for row, of in dataset.equal_rows.items() if codes[row] != codes[of]}
-        told[f"Equal to a row of another {label}"] = like(same)
+        told[f"Equal to a row of another {label}"] = like({b: a for a, b in same.items()} | same)
         far = {row: f"{ids[row]} ({names[codes[row]]}, {x:.1f} times)" for row, x in of.far.items()}
         told[f"Farthest from others of their {label}, times the usual distance"] = far
     pairs = kept(f"nearly-{key}", partial(analysis.nearly_equal, dataset, fitted, near))
-    told |= {"Nearly equal": like(pairs), "Repeated rows": like(dataset.repeated_rows)}
+    repeated = {row: of for row, of in dataset.repeated_rows.items() if row not in same}
+    told |= {"Nearly equal": like(pairs), "Repeated rows": like(repeated)}
     return {what: of for what, of in told.items() if of}
 
 

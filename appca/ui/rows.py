@@ -336,7 +336,7 @@ def unusual(dataset: Dataset, shown: fits.Shown) -> tuple[NewRowsVerdict, dict[i
     if dataset.image_shape is None:
         of = dataset.X, fitted.preprocessing.transform, dataset.missing, dataset.is_ordered
         places, worst, ratios = kept(f"odd-{key}", lambda: odd_in_features(*of))
-        if len(worst):
+        if ratios.any():
             names, far = np.array(dataset.column_names), np.maximum(far, ratios)
             jointly = np.char.add(names[-1 - worst], " given the others")
             columns = {"farthest in": np.where(worst < 0, jointly, names[worst])}

@@ -82,22 +82,26 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     first, last = 30 / (1800 / 44) - 1, 1 - (900 / 44) / 30  # b / a - 1 if a > b, else 1 - a / b
     assert firm == pytest.approx([(first + 2 * last) / 3, 1, 0])
     place, font = np.array([[0.0], [3], [9], [0], [2], [9], [0], [8], [9]]), np.repeat([*"uvw"], 3)
-    inside = of_classes.closest_inside(place, np.arange(9) % 3, "abc", font)
-    assert inside == {"a and b": ["v", "u"], "b and c": ["w"]}
+    inside = of_classes.inside_groups(place, np.arange(9) % 3, "abc", font)
+    assert inside[:3] == [("w", "b and c", 1), ("v", "a and b", 2), ("u", "a and b", 3)]
+    assert (len(inside), of_classes.closest_inside(inside)) == (9, "a and b (2), b and c (1)")
     two = Dataset("kinds", X + np.r_[np.zeros(60), planted][:, None] / 3, n)
     found = groups.kinds(two, of[1], np.repeat([0, 1], 60), 3)
     assert [len(rows) for rows, *_ in found] == [60, 30, 15, 15], "of tables, only clear ones"
     assert (not found[0][1], {d.name for d in found[1][1]}) == (True, {*two.column_names})
-    odd = X + [0, 0, 20, 0] * (n == 30)[:, None]
-    assert of_classes.unlike_class(odd, codes)[30] == 2
+    assert of_classes.unlike_class(X + [0, 0, 20, 0] * (n == 30)[:, None], codes)[30] == 2
     near_all = np.tile(np.arange(10), (11, 1))
     assert of_classes.most_near(n[:11] // 2, near_all)[[4, 10]].tolist() == [2, 0], "the nearer"
     pairs = Dataset("pairs", X, n, {"subject": n // 2})
     assert (groups.nearest(pairs, of[1]) // 2 != n[:, None] // 2).all(), "other units"
+    assert (groups.nearest(pairs, of[1], in_units=True) == near).all()
+    many = np.arange(1200)  # of which so many are at a site that sites are classes
+    assert Dataset("m", np.c_[many, many % 7.0], many, {"site": many % 12}).related == ""
     lone = X + [4, 0, 0, 0] * (n == 30)[:, None]  # towards no other class
     assert 30 in of_classes.apart_in_class(lone, codes)
-    H = stats.kruskal(X[codes == 0, 0], X[codes == 1, 0]).statistic
-    assert f"a {H / 119:.2f}" in of_classes.marked(X, "abcd", codes)[0]
+    some = np.where(n % 7, X[:, 0], np.nan)
+    H = stats.kruskal(some[codes == 0], some[codes == 1], nan_policy="omit").statistic
+    assert f"a {H / 101:.2f}" in of_classes.marked(np.c_[some, X[:, 1:]], "abcd", codes)[0]
     gaps = (n == 7)[:, None] & [True, False, True, True]
     filled = replace(of[1], imputed=X[gaps])  # neighbours are those of the model's values
     lost = replace(of[0], X=np.where(gaps, 4.5, X), missing=gaps)
