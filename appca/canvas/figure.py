@@ -41,7 +41,7 @@ STRIP, MAP_SIDE = (8.0, 0.9), 6.5
 LETTERS_AN_INCH = 14.0
 TILE, ROOM = 0.19, 1.5  # inches per image; minimum distance relative to the image size
 LISTED_CLASSES, FEW = 40, 30  # most colours in a legend; selected rows that are all drawn
-DENSE = (60, 180)  # size of points, on a map
+DENSE, WORD = (60, 180), (0.1, 0.03)  # size of points, on a map; of a name, relative to the map
 NAME, LEGEND_LINE = 30, 0.22  # letters; inches
 MARKERS = dict(zip(SHAPES, "oDsP^", strict=True))
 LARGEST = 12_000  # number of points above which an SVG contains them as pixels
@@ -102,16 +102,28 @@ def draw(
             is_pictured = scene.sheets is not None and scene.sheets.names is None
             if kind == "map" and not is_pictured and 1 < len(coloured["names"]) <= LISTED_CLASSES:
                 at = np.array(_coordinates(scene, layout, panels[p], np.arange(len(colours))))
-                for code in np.unique(codes[codes < len(coloured["names"])]):
-                    x, y = np.median(at[:, codes == code], axis=1)  # the middle of its rows
-                    look: dict[str, Any] = {"color": table[code, :3], "weight": "bold", "size": 9}
-                    look["path_effects"] = [withStroke(linewidth=3, foreground=theme["panel"])]
-                    axes.text(x, y, shortened(coloured["names"][code], 20), ha="center", **look)
+                _name_classes(axes, at, codes, coloured, theme["panel"])
         if coloured["kind"] == "quantity":
             _scale(figure, coloured, theme)
         if kind != "map" and (scene.buffers["doubt"] < scene.meta["doubt_below"]).any():
             figure.text(GAP / width, 0.4 * MARGIN / height, HOLLOW, color=theme["soft"], size=8)
     return figure
+
+
+def _name_classes(
+    axes: Axes, at: np.ndarray, codes: np.ndarray, coloured: dict[str, Any], ground: str
+) -> None:
+    """Write the names of classes at the middle of their rows, unless a larger class is there."""
+    names, table = coloured["names"], to_rgba_array(coloured["table"])
+    sizes, middles = np.bincount(codes, minlength=len(names))[: len(names)], np.empty((0, 2))
+    room = np.multiply(WORD, [np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
+    look: dict[str, Any] = {"weight": "bold", "size": 9, "ha": "center"}
+    look["path_effects"] = [withStroke(linewidth=3, foreground=ground)]
+    for code in np.argsort(-sizes, kind="stable")[: (sizes > 0).sum()]:
+        middle = np.median(at[:, codes == code], axis=1)
+        if not (np.abs(middles - middle) < room).all(axis=1).any():
+            middles = np.vstack([middles, middle])
+            axes.text(middle[0], middle[1], shortened(names[code], 20), color=table[code], **look)
 
 
 def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
