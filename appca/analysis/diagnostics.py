@@ -309,7 +309,7 @@ def of_rows(fitted: FittedRun, repeated: int, few: float = 0.0, usual: bool = Fa
     if doubtful > MOST_DOUBTFUL:
         why = f"{why[:-1]}: do not count rows per panel."
         clear = Check("doubtful", f"{percent(doubtful)} of rows between panels", why)
-    why = f"Rows like an earlier one in features and labels: {repeated:,}."
+    why = f"Rows equal to an earlier one: {repeated:,}."
     checks = [clear] * (fitted.active.shape[1] > 2 and not fitted.active.all())  # of two, one is
     if few > MOST_SPARSE:
         of = f"{percent(few)} of rows"
