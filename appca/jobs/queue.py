@@ -141,8 +141,7 @@ class Jobs:
     def cancel(self, job_id: str) -> bool:
         """End a job at once; return whether it existed."""
         with self._lock:
-            job = self._find(job_id)
-            if job is not None:
+            if (job := self._find(job_id)) is not None:
                 self._finish(job, state="cancelled")
         return job is not None
 

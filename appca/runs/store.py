@@ -92,8 +92,7 @@ class RunStore:
         """
         target = self.folder / config.id
         with storing("The fit", self.folder):
-            present = self.renew(config.id, name, origin)
-            if present is None:
+            if (present := self.renew(config.id, name, origin)) is None:
                 # a damaged run keeps its name
                 name = name or (or_none(partial(_read_meta, target)) or {}).get("name")
                 facts = {"config": config.to_dict(), "info": result.info.to_dict()}

@@ -327,8 +327,7 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
             has_heading = len(cells) - 1 in matrix.shape and len(cells) not in matrix.shape
             tables[side_of(other)] = [[*map(str.strip, line)] for line in cells[has_heading:]]
     sizes = {side: len(lines) for side, lines in tables.items()}
-    turn = options.transpose
-    if turn is None:
+    if (turn := options.transpose) is None:
         turn = any(
             sizes.get(side) == matrix.shape[1 - axis] != matrix.shape[axis]
             for axis, side in enumerate(_SIDES)
