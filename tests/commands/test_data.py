@@ -114,8 +114,7 @@ def table(folder) -> Path:
 
 
 def test_data_and_fit_say_how_the_data_are_read_and_prepared(table, said):
-    lines = said("data").out.splitlines()
-    assert [line.split()[0] for line in lines] == list(SOURCES)
+    assert [line.split()[0] for line in said("data").out.splitlines()] == list(SOURCES)
     told = " ".join(said("data table.csv --columns").out.split())
     for words in (
         "found 60 rows × 9",
@@ -600,8 +599,7 @@ def test_what_there_are_several_of_is_chosen_by_the_option_that_is_named(folder,
     assert "those of IDX from a file, `--label FILE`" in told
     frame = pd.read_csv("measurements.csv").drop(columns=["kind", "b"])
     frame.assign(population=np.arange(60) % 4).to_csv("people.csv", index=False)
-    told = said("fit people.csv -K 2").out
-    assert "population (4 values); use --label population" in told
+    assert "population (4 values); use --label population" in said("fit people.csv -K 2").out
     assert "label “population”" in said("fit people.csv -K 2 --label population").out
 
 

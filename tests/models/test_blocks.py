@@ -265,8 +265,7 @@ def test_many_rows_send_sums_and_coordinates_of_some(data, da, monkeypatch):
     )
     same(ours, AdaptivePPCA(4, 2, **given).fit(data.X), data.X)
     assert any(p.stage == "refinement on 700 rows" for p in seen)
-    names = {name for name, _ in sent}
-    assert names == {"_size_and_sum", "_summed", "_taken", "_over"}
+    assert {name for name, _ in sent} == {"_size_and_sum", "_summed", "_taken", "_over"}
     coordinates = [part for name, chunks in sent if name == "_over" for c in chunks for part in c]
     assert sum(values.size for _, values in coordinates) == 700 * 12
     for name, answers in sent:

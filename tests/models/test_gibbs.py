@@ -470,8 +470,7 @@ def test_measures_and_records_of_factors_are_the_dense_densities(seed):
     data, seen = case.seen(state, Y)
     found = gibbs.measure(data, case.prior, gibbs.PRIORS[FIXED], seen)
     at = state.W, state.mu, state.sigma2, L
-    exact = em_adaptive_fa.log_likelihoods(Y, *at).sum()
-    assert found.log_likelihood == pytest.approx(exact)
+    assert found.log_likelihood == pytest.approx(em_adaptive_fa.log_likelihoods(Y, *at).sum())
     prior = stats.norm.logpdf(state.W, 0, np.sqrt(state.sigma2_W)).sum()
     prior += stats.invgamma.logpdf(state.sigma2, 6.0, scale=3.0)
     prior += stats.invgamma.logpdf(state.sigma2_W, 6.0, scale=5.0)

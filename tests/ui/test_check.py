@@ -89,8 +89,7 @@ def test_a_grid_fills_survives_cancel_and_reload_and_its_answer_is_adopted(start
     assert "Try K = 4 and L = 2" in html(healthy(app.run()))
     now = address(healthy(app.button(key="choose_adopt").click().run()))
     assert (now["k"], now["l"], [one.value for one in app.title]) == ("4", "2", ["Explore"])
-    app = start(PAGE, **now)
-    assert healthy(app).button(key="choose_adopt").disabled
+    assert healthy(start(PAGE, **now)).button(key="choose_adopt").disabled
 
 
 def test_grids_of_models_without_l_of_sampled_ones_and_of_too_few_rows(start, table, jobs):
