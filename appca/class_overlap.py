@@ -15,7 +15,11 @@ KINDS, LEAST, STARTS, SCORES, CLOUDS = 4, 5, 10, 4, 19  # kinds of a class; fewe
 LEAST_IN_CLASS, FEW_APART, FIFTH, APART = 20, 3, 5, 1.5  # rows of a class; listed; how far
 NEARLY = 0.3  # of the median distance to the nearest row
 SLIGHT, REPEATS, FIRM = 0.1, 3, 0.1  # share of a deviation; cross-validations; least silhouette
-SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
+SURE, FOLDS, VARIOUS = (
+    0.95,
+    5,
+    10,
+)  # probability of another class to be told; also the fewest rows of a class
 
 
 def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
@@ -70,6 +74,15 @@ def sentence(table: np.ndarray, label: str, names: Sequence[str]) -> str:
     most = [f"{names[a]} among {names[b]} ({mixed[a, b]:,})" for a, b in pairs if mixed[a, b]]
     said = f"{percent(np.trace(table) / table.sum())} of rows lie among their own {label}"
     return said + f"; most mixed: {', '.join(most)}" * bool(most)
+
+
+def two_apart(X: np.ndarray, codes: np.ndarray) -> list[int]:
+    """Return the feature that tells classes best, and the best one without what it predicts."""
+    Z, first = X - X.mean(axis=0), int(between(X, codes).argmax())
+    slopes = Z.T @ Z[:, first] / max(Z[:, first] @ Z[:, first], np.finfo(float).tiny)
+    rest = Z - np.outer(Z[:, first], slopes)
+    is_new = rest.std(axis=0) > SLIGHT * Z.std(axis=0)  # else the first one says the same
+    return [first, int(np.where(is_new, between(rest, codes), -1).argmax())]
 
 
 def _sums(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -186,6 +199,17 @@ def are_clear(P: np.ndarray, of: np.ndarray) -> bool:
     return True
 
 
+def beyond_gap(Y: np.ndarray) -> np.ndarray:
+    """Return the rows (N,) above the widest gap of a feature, none if it is narrow."""
+    inner = np.sort(Y, axis=0)[LEAST - 1 : len(Y) - LEAST + 1]
+    gaps = np.diff(inner, axis=0) / np.maximum(Y.std(axis=0), np.finfo(float).tiny)
+    gaps *= [len(np.unique(y)) > VARIOUS for y in Y.T]
+    if gaps.max(initial=0) <= APART:
+        return np.zeros(len(Y), bool)
+    i, j = np.unravel_index(gaps.argmax(), gaps.shape)
+    return np.asarray(Y[:, j] > inner[i, j])
+
+
 def kinds(Y: np.ndarray, codes: np.ndarray, most: int, types: Any = None) -> list[np.ndarray]:
     """Return the rows of `most` clusters in each class, largest first, from the centre outwards.
 
@@ -204,6 +228,8 @@ def kinds(Y: np.ndarray, codes: np.ndarray, most: int, types: Any = None) -> lis
             members = [np.flatnonzero(of == kind) for kind in range(of.max() + 1)]
             if min(silhouettes(Y[rows], 0 * of, members)) > FIRM and are_clear(scores, of):
                 parts = members
+            elif (beyond := beyond_gap(Y[rows])).any():
+                parts = [np.flatnonzero(beyond), np.flatnonzero(~beyond)]
         split += sorted((rows[part] for part in parts if len(part)), key=len, reverse=True)
     return split
 
@@ -227,7 +253,7 @@ def nearly_equal(Y: np.ndarray, near: np.ndarray) -> dict[int, int]:
     other = near[:, 0]
     apart = np.linalg.norm(Y - Y[other], axis=1)
     once = (other[other] != np.arange(len(Y))) | (other < np.arange(len(Y)))
-    rows = np.flatnonzero(once & (apart > 0) & (apart < NEARLY * np.median(apart)))
+    rows = np.flatnonzero(once & (apart > 0) & (apart < NEARLY * np.median(apart[apart > 0])))
     return {row: int(other[row]) for row in rows[np.argsort(apart[rows])].tolist()}
 
 
@@ -250,7 +276,8 @@ def discriminated(
     """Return the share of rows that linear discriminants of others tell, and rows surely of others.
 
     Y (N, D) are prepared rows. Covariances are shrunk (Ledoit and Wolf, 2004); units stay together.
-    The share is NaN if classes are small or the data are large. The surest rows come first.
+    So do equal rows. The share is NaN if classes are small or the data are large. The surest rows
+    come first.
     """
     from sklearn.decomposition import PCA
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -263,6 +290,8 @@ def discriminated(
         return np.nan, {}
     if Y.shape[1] > WIDE:  # scores on principal axes, which are found without the classes
         Y = PCA(min(WIDE, len(Y) - 1), svd_solver="randomized", random_state=0).fit_transform(Y)
+    if len(np.unique(units)) == len(units):  # copies on both sides would be told with certainty
+        units = np.unique([hash(y.tobytes()) for y in Y], return_inverse=True)[1]
     alone = len(np.unique(units[rows])) == len(rows)
     kind, groups = (StratifiedKFold, None) if alone else (StratifiedGroupKFold, units[rows])
     model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")

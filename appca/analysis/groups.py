@@ -197,9 +197,10 @@ def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray, most: int) -> 
         every = compare(dataset, fitted, sides).strongest() if not is_drawn and 0 in sides else []
         told.append((rows, [d for d in every if d.kind == "feature"], firm))
         clear |= {codes[rows[0]]} if is_drawn or told[-1][1] else set()
-    vague = {int(codes[rows[0]]) for rows in split} - clear
     told = [kind for kind in told if codes[kind[0][0]] in clear]
-    told += [(np.flatnonzero(codes == code), [], 0.0) for code in vague]
+    told += [
+        (np.flatnonzero(codes == c), [], 0.0) for c in {int(codes[r[0]]) for r in split} - clear
+    ]
     return sorted(told, key=lambda kind: int(codes[kind[0][0]]))
 
 
@@ -468,7 +469,8 @@ def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the re
     strong = of.strongest()
     named = [each for each in strong if each.kind != "measure"][:NAMED] or strong[:NAMED]
     if not strong:
-        tests = f"none of {len(of.differences):,} comparisons is both significant and large enough"
+        of_what = " of scores and brightness" * any(each.kind == "image" for each in of.differences)
+        tests = f"none of {len(of.differences):,} comparisons{of_what} is significant and large"
         return f"{group} and {rest} show no clear difference: {tests}."
     phrases = []
     for difference in named:

@@ -98,7 +98,12 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
                 st.dataframe(pd.DataFrame(of.ends, names, columns), key="markers")
             if of.inside:
                 columns = ["name", "nearest pairs inside it", "distance"]
-                st.dataframe(pd.DataFrame(of.inside[:MOST_PAIRS], columns=columns), key="inside")
+                lines = pd.DataFrame(of.inside[:MOST_PAIRS], columns=columns)
+                look = {"on_select": "rerun", "selection_mode": "single-row", "key": "inside"}
+                for i in st.dataframe(lines, **look)["selection"]["rows"]:
+                    named = np.flatnonzero(dataset.labels["name"] == of.inside[i][0])
+                    st.caption(markdown(", ".join(names[code] for code in classes.codes[named])))
+                    st.html(tag("img", "", src=strip(dataset, named), alt="", style="height:56px"))
             most = overlap.most_near(classes.codes, nearest(dataset, shown))
             for row, name in seen["selection"]["cells"]:
                 here = np.flatnonzero((classes.codes == row) & (most == names.index(name)))
@@ -371,7 +376,7 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         among = overlap.strays(codes, near).items()
         places = {row: f"{ids[row]} (near {[*names, 'several'][code]})" for row, code in among}
         mix = ", ".join(names[c] for c in overlap.mixed(codes, near))
-        few = f", of {mix}, which mix, only those with none of their own"
+        few = f"; those of {mix}, which mix, only if none of their own is near"
         told[f"Among rows of another {label}{few * bool(mix)}"] = places
         sure = {row: f"{ids[row]} (as {names[c]})" for row, c in of.told.items()}
         told[f"Told as another {label} by linear discriminants, at 95%"] = sure
