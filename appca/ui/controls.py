@@ -13,7 +13,7 @@ from appca.analysis.components import name_of, patterns
 from appca.analysis.fitted import FittedRun
 from appca.analysis.rule import RowRule, dataset_table, described
 from appca.canvas.panels import colour_choices
-from appca.class_overlap import between
+from appca.class_overlap import two_apart
 from appca.data.columns import NAME_LENGTH
 from appca.data.dataset import Dataset
 from appca.plots.components import picture_shape
@@ -110,11 +110,10 @@ def axes_of(dataset: Dataset, fitted: FittedRun) -> list[int]:
     """Return a map's two features, at first those that tell classes best; none for pictures."""
     if picture_shape(dataset) or not is_listed(dataset) or dataset.n_features < 2:
         return []
-    order = np.abs(patterns(fitted, None)).max(axis=0)
+    usual = np.argsort(-np.abs(patterns(fitted, None)).max(axis=0), kind="stable")[:2].tolist()
     for of in classes(dataset):
-        key = f"between-{dataset.digest}-{of.title}"
-        order = services.kept(key, partial(between, dataset.X, of.codes))
-    usual = np.argsort(-order, kind="stable")[:2].tolist()
+        key = f"apart-{dataset.digest}-{of.title}"
+        usual = services.kept(key, partial(two_apart, dataset.X, of.codes))
     return [st.session_state.get(axis_key(dataset, i), j) for i, j in enumerate(usual)]
 
 
