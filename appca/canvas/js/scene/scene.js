@@ -206,7 +206,7 @@ export async function recolour(stage) {
     before.constructor === codes.constructor &&
     before.length === codes.length &&
     before.every((/** @type {number} */ code, /** @type {number} */ row) => code === codes[row]);
-  if (!same) rows.codesChanged += 1; // otherwise the new scene has the same classes
+  if (!same) [rows.codesChanged, stage.only] = [rows.codesChanged + 1, -1]; // otherwise the new scene has the same classes
   Object.assign(rows, { codes, names });
   stage.settleSoon();
 }
