@@ -103,11 +103,9 @@ def add_fit(
     with opened(name, source, limits) as contents:
         n, genes = len(contents.names("obs")), contents.names("var")
     features = None if "use_rep" in params else np.isin(genes, wanted)
-    refuse_if(
-        n != len(run.scores),
-        f"“{name}” has {n:,} observations, but {len(run.scores):,} were fitted; "
-        "fit all of them (--missing model), or choose another output format.",
-    )
+    msg = f"“{name}” has {n:,} observations, but {len(run.scores):,} were fitted; "
+    msg += "fit all of them (--missing model), or choose another output format."
+    refuse_if(n != len(run.scores), msg)
     msg = f"“{name}” does not have the fitted variables; fit it again."
     refuse_if(features is not None and features.sum() != len(wanted), msg)
     added = additions(KEY, run, run, members.get("ratio"), params, features, wanted)

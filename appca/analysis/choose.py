@@ -167,11 +167,9 @@ def _fitted(config: FitCampaign, train: Floats, k: int, active: Any, ppca: bool 
 def folds(dataset: Dataset, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Split rows in use into shuffled, ascending folds; units stay together, InputError if few."""
     rows = sample_of(dataset.n_rows, max_rows, 0)
-    refuse_if(
-        len(rows) < max(n_folds, 4),
-        f"{n_folds} folds need at least {max(n_folds, 4)} rows; got {len(rows)}, so choose "
-        "fewer folds or more rows.",
-    )
+    msg = f"{n_folds} folds need at least {max(n_folds, 4)} rows; got {len(rows)}, so choose "
+    msg += "fewer folds or more rows."
+    refuse_if(len(rows) < max(n_folds, 4), msg)
     parts = apart(dataset, rows, [1 / n_folds] * n_folds, [0, 1])
     return [(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
 

@@ -401,11 +401,9 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     variance, varying = _moments(X)
     vary = (variance >= LEAST_VARIANCE * variance.mean()) & (varying > LEAST_VARYING)
     most = min(len(X) - 1, int(vary.sum()) - 1)
-    refuse_if(
-        config.n_components > most,
-        f"Comparing models with K = {config.n_components} needs more rows or varying "
-        f"features; choose at most K = {most}.",
-    )
+    msg = f"Comparing models with K = {config.n_components} needs more rows or varying "
+    msg += f"features; choose at most K = {most}."
+    refuse_if(config.n_components > most, msg)
     return Split(X[:, vary], fitted.transform(test)[:, vary], train, config.preprocessing)
 
 

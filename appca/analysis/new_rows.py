@@ -62,11 +62,9 @@ def drift(
     old, new = frames.matrix_of(X_old), frames.matrix_of(X_new)
     names = old.names or new.names or [f"feature {d + 1}" for d in range(old.values.shape[1])]
     for name, other in zip(names, new.names or (), strict=False):
-        refuse_if(
-            name != other,
-            f"X_new has the column “{shortened(other)}” where X_old has “{shortened(name)}”; "
-            "give the same columns in the same order.",
-        )
+        msg = f"X_new has the column “{shortened(other)}” where X_old has “{shortened(name)}”; "
+        msg += "give the same columns in the same order."
+        refuse_if(name != other, msg)
     rng = np.random.default_rng(random_state)
     model, fitted, order, sign = _unbiased(model, old, rng)
     tables = []
@@ -111,11 +109,9 @@ def drifted(
     old, new = frames.named_columns(old), frames.named_columns(new)
     first = (next(iter(side.values())) for side in (old, new))
     n_old, n_new = (len(getattr(values, "values", values)) for values in first)
-    refuse_if(
-        min(n_old, n_new) < LEAST or set(old) != set(new),
-        f"Old and new rows need the same columns and {LEAST} rows each; got {n_old:,} and "
-        f"{n_new:,} rows, {len(set(old) ^ set(new))} columns in only one of them.",
-    )
+    msg = f"Old and new rows need the same columns and {LEAST} rows each; got {n_old:,} and "
+    msg += f"{n_new:,} rows, {len(set(old) ^ set(new))} columns in only one of them."
+    refuse_if(min(n_old, n_new) < LEAST or set(old) != set(new), msg)
     is_new = np.arange(n_old + n_new) >= n_old
     table = {name: frames.joined(old[name], new[name]) for name in old}
     columns, left_out = frames.columns_of(table, len(is_new))

@@ -97,11 +97,9 @@ class RowRule(NamedTuple):
         """Return which rows of a `rule_table` meet the rule, (N,); InputError without a column."""
         columns = frames.named_columns(table)
         for clause in self.clauses:
-            refuse_if(
-                clause.column not in columns,
-                f"The rule needs the column “{shortened(clause.column)}”, which the table "
-                "lacks; add it, or rename a column.",
-            )
+            msg = f"The rule needs the column “{shortened(clause.column)}”, which the table "
+            msg += "lacks; add it, or rename a column."
+            refuse_if(clause.column not in columns, msg)
         masks = [clause.mask(columns[clause.column]) for clause in self.clauses]
         return np.asarray(np.logical_and.reduce(masks)) ^ self.negated
 
@@ -214,11 +212,9 @@ def described(
 ) -> RowRule:
     """Return the rule for rows (N,) bool of a table (see `rule_table`); see `appca.rule`."""
     n, n_selected = len(selected), int(selected.sum())
-    refuse_if(
-        min(n_selected, n - n_selected) < LEAST,
-        f"A rule needs at least {LEAST} selected rows and {LEAST} others; got {n_selected:,} "
-        f"and {n - n_selected:,}, so select more or fewer.",
-    )
+    msg = f"A rule needs at least {LEAST} selected rows and {LEAST} others; got {n_selected:,} "
+    msg += f"and {n - n_selected:,}, so select more or fewer."
+    refuse_if(min(n_selected, n - n_selected) < LEAST, msg)
     rng = np.random.default_rng(random_state)
     sides = [rng.permutation(np.flatnonzero(mask)) for mask in (selected, ~selected)]
     held_out = np.concatenate([rows[: len(rows) // 3] for rows in sides])

@@ -80,16 +80,12 @@ class EmbeddingConfig(Recorded):
         object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
         msg = f"min_dist must be between 0 and spread={self.spread}; got {self.min_dist}."
         refuse_if(not 0 <= self.min_dist <= self.spread, msg)
-        refuse_if(
-            self.n_neighbors < 2 or self.n_components not in {2, 3},
-            "n_neighbors must be at least 2 and n_components 2 or 3; "
-            f"got {self.n_neighbors} and {self.n_components}.",
-        )
-        refuse_if(
-            (self.start, self.run is None) not in {("pca", True), ("appca", False)},
-            "start must be “pca”, or “appca” with the id of a fit; "
-            f"got “{self.start}” with fit {self.run}.",
-        )
+        msg = "n_neighbors must be at least 2 and n_components 2 or 3; "
+        msg += f"got {self.n_neighbors} and {self.n_components}."
+        refuse_if(self.n_neighbors < 2 or self.n_components not in {2, 3}, msg)
+        msg = "start must be “pca”, or “appca” with the id of a fit; "
+        msg += f"got “{self.start}” with fit {self.run}."
+        refuse_if((self.start, self.run is None) not in {("pca", True), ("appca", False)}, msg)
 
 
 class Embedding(NamedTuple):
@@ -159,16 +155,12 @@ def embed(
     `report` receives stages, in the order of `jobs.tasks.map_seconds`, and their fractions. The
     start "appca" needs the `scores` (N, K) of its run. InputError for too few rows or scores.
     """
-    refuse_if(
-        config.n_neighbors >= dataset.n_rows,
-        f"n_neighbors must be smaller than the number of rows, {dataset.n_rows}; "
-        f"got {config.n_neighbors}, so choose fewer.",
-    )
-    refuse_if(
-        config.start == "appca" and (scores is None or len(scores) != dataset.n_rows),
-        f"The start “appca” needs the scores of fit {config.run} for the same rows; "
-        "fit it again or start from “pca”.",
-    )
+    msg = f"n_neighbors must be smaller than the number of rows, {dataset.n_rows}; "
+    msg += f"got {config.n_neighbors}, so choose fewer."
+    refuse_if(config.n_neighbors >= dataset.n_rows, msg)
+    msg = f"The start “appca” needs the scores of fit {config.run} for the same rows; "
+    msg += "fit it again or start from “pca”."
+    refuse_if(config.start == "appca" and (scores is None or len(scores) != dataset.n_rows), msg)
     report("preprocessing", 0.0)
     fitted = fitted or Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
     X = fitted.transform(dataset.X)

@@ -239,11 +239,9 @@ def on_grid(
     image, values = _image(name, file, limits)
     grid, title = tuple(grid) or (*image.shape, 1, 1, 1)[:3], f"The {title} “{shortened(name)}”"
     sides, wanted = (" x ".join(map(str, each)) for each in (image.shape, grid))
-    refuse_if(
-        image.shape != grid,
-        f"{title} has the grid {sides}, but the recording has {wanted}; resample it to the "
-        "recording.",
-    )
+    msg = f"{title} has the grid {sides}, but the recording has {wanted}; resample it to the "
+    msg += "recording."
+    refuse_if(image.shape != grid, msg)
     away = np.abs(image.affine - affine).max() if len(affine) else 0.0
     refuse_if(
         not away <= 1e-3,  # tolerance for rounded affines
@@ -276,11 +274,9 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
 def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
     """Check the header's units of space and time; return the time between volumes."""
     title, turn = f"“{shortened(name)}”", image.affine[:3, :3]
-    refuse_if(
-        len(shape) != 4,
-        f"{title} is {len(image.shape)}-dimensional ({' x '.join(map(str, image.shape))}); a "
-        "recording over time has four dimensions, the fourth being time with many volumes.",
-    )
+    msg = f"{title} is {len(image.shape)}-dimensional ({' x '.join(map(str, image.shape))}); a "
+    msg += "recording over time has four dimensions, the fourth being time with many volumes."
+    refuse_if(len(shape) != 4, msg)
     sides = np.abs(turn).max(axis=0)  # voxel size in millimeters
     refuse_if(
         not np.isfinite(image.affine).all()
@@ -295,11 +291,9 @@ def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
     axis = next(axis for axis in range(3, len(image.shape)) if image.shape[axis] > 1)
     seconds = float(image.header.get_zooms()[axis]) * {"msec": 1e-3, "usec": 1e-6}.get(unit, 1.0)
     seconds /= 1000 if unit == "unknown" and seconds > most else 1
-    refuse_if(
-        not 0 < seconds <= most,
-        f"The header of {title} gives {seconds:g} s from volume to volume; write the true time "
-        "into its field pixdim[4].",
-    )
+    msg = f"The header of {title} gives {seconds:g} s from volume to volume; write the true time "
+    msg += "into its field pixdim[4]."
+    refuse_if(not 0 < seconds <= most, msg)
     return round(seconds, 6)
 
 

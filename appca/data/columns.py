@@ -49,11 +49,9 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
     title, names, shape = shortened(new.name), new.feature_names, new.image_shape
     shapes = [each for each in (shape, wanted.image_shape) if each]
     sides = [f"{h} × {w} pixels{' in colour' * len(rest)}" for h, w, *rest in shapes]
-    refuse_if(
-        len(set(shapes)) > 1,
-        f"The images of “{title}” have {', those of the fit '.join(sides)}; resize them when "
-        "you open the file.",
-    )
+    msg = f"The images of “{title}” have {', those of the fit '.join(sides)}; resize them when "
+    msg += "you open the file."
+    refuse_if(len(set(shapes)) > 1, msg)
     X, labels, missing, order = new.X, dict(new.labels), new.missing, [0]
     ignored: tuple[str, ...] = ()
     wishes, has = wanted.names or (), names or ()
@@ -64,11 +62,9 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
         place = {name: j for j, name in enumerate(has)}
         numbers = {name for name, column in labels.items() if column.dtype.kind in "buif"}
         lacking = [name for name in wishes if name not in place.keys() | numbers]
-        refuse_if(
-            lacking,
-            f"“{title}” lacks {counted(len(lacking), 'column')} that the fit uses, "
-            f"{listed(lacking)}; add them, empty if not measured, or rename columns to match.",
-        )
+        msg = f"“{title}” lacks {counted(len(lacking), 'column')} that the fit uses, "
+        msg += f"{listed(lacking)}; add them, empty if not measured, or rename columns to match."
+        refuse_if(lacking, msg)
         places = np.array([place.get(name, -1) for name in wishes])
         order = places[places >= 0].tolist()
         if order != list(range(new.n_features)) or len(order) < len(places):
