@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from appca.words import refuse_if, refuse_unknown, shortened
+from appca.words import InputError, refuse_if, refuse_unknown, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,8 +144,9 @@ def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
     """
     columns = [column_of(name, values) for name, values in named_columns(table).items()]
     for name, _, values, _ in columns:
-        msg = f"Column “{shortened(name)}” has {len(values):,} values for {n_rows:,} rows; "
-        refuse_if(len(values) != n_rows, msg + "give one value per row.")
+        if len(values) != n_rows:
+            msg = f"Column “{shortened(name)}” has {len(values):,} values for {n_rows:,} rows; "
+            raise InputError(msg + "give one value per row.")
     kept = [x for x in columns if x.varies(x.there) and len(x.names) <= MOST_CLASSES]
     names = {column.name for column in kept}
     return kept, [column.name for column in columns if column.name not in names]
@@ -249,8 +250,9 @@ def matrix_of(X: Any) -> Matrix:
         return Matrix(X.sparse.to_coo().tocsr(), names)
     if not is_frame:
         values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
-        msg = f"X is a table of rows and features; got an array of shape {values.shape}."
-        refuse_if(values.ndim != 2, msg)
+        if values.ndim != 2:
+            msg = f"X is a table of rows and features; got an array of shape {values.shape}."
+            raise InputError(msg)
         if not np.ma.isMaskedArray(values) and values.dtype.kind in "biuf":
             is_kept = values.dtype not in (np.bool_, np.float16, np.longdouble)
             dtype = values.dtype.newbyteorder("=") if is_kept else np.float64
@@ -386,8 +388,10 @@ def values_of(
     `features` is a mask or indices of the variables; None means all. With `sparse`, a sparse matrix
     is not converted. Raises InputError if the layer or key does not exist.
     """
-    msg = f"Give layer or use_rep, not both; got {layer!r} and {use_rep!r}."
-    refuse_if(None not in (layer, use_rep), msg)
+    refuse_if(
+        None not in (layer, use_rep),
+        f"Give layer or use_rep, not both; got {layer!r} and {use_rep!r}.",
+    )
     if use_rep is not None:
         values = _named("key", use_rep, adata.obsm, "obsm")
     else:
@@ -419,9 +423,11 @@ def features_of(adata: "AnnData", mask_var: "str | np.ndarray | None") -> np.nda
     if mask_var is None or isinstance(mask_var, str):
         return np.ones(adata.n_vars, bool)
     mask = np.asarray(mask_var)
-    msg = f"mask_var is a column of var, or True or False for each of the {adata.n_vars:,} "
-    msg += f"variables; got {shortened(mask.dtype)} of shape {mask.shape}."
-    refuse_if(mask.shape != (adata.n_vars,) or mask.dtype != bool, msg)
+    refuse_if(
+        mask.shape != (adata.n_vars,) or mask.dtype != bool,
+        f"mask_var is a column of var, or True or False for each of the {adata.n_vars:,} "
+        f"variables; got {shortened(mask.dtype)} of shape {mask.shape}.",
+    )
     return mask
 
 

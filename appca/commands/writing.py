@@ -98,8 +98,7 @@ def write(
 
     An existing file is replaced atomically. Raises InputError if the file cannot be written.
     """
-    path = options.out
-    if path is None:
+    if (path := options.out) is None:
         return None
     kind = _kind(options)
     if kind == ".npz":

@@ -178,8 +178,7 @@ class DaskRows(Parts):
         """Return the rows of ascending indices; computes only the chunks that contain them."""
         edges = np.searchsorted(which, [*self.firsts, self.n])
         parts = by_chunks(_taken, self.X, (which, edges, self.firsts))
-        chosen = [part for part, some in zip(parts, np.diff(edges), strict=True) if some]
-        rows = computed(chosen)
+        rows = computed([part for part, some in zip(parts, np.diff(edges), strict=True) if some])
         if all(isinstance(part, ShiftedSparse) for part in rows):  # keep them sparse
             stored = scipy.sparse.vstack([part.values for part in rows], format="csr")
             X: Any = ShiftedSparse(stored)

@@ -398,8 +398,7 @@ def fit_in_closed_form(rng: Generator, rows: Observations, control: EMControl) -
     if settings.latent == "component":
         second = np.maximum(lead.values - noise, 0.0) * n
     sums = em.SubspaceStatistics(value, *of_rows)
-    reason = halt(state, settings.floor) or "closed form"
-    return SubspaceFit(state, second, [value], reason, sums)
+    return SubspaceFit(state, second, [value], halt(state, settings.floor) or "closed form", sums)
 
 
 def fit_state(rng: Generator, control: EMControl, rows: Observations, start: Any) -> SubspaceFit:

@@ -181,8 +181,7 @@ def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> A
         most = ordered[:, K - L :].sum(axis=1)[:, None] / u - costs[:L].sum()
         gap = polynomials.log_binomial(K, L) + costs[K - L :].sum() - costs[:L].sum()
     else:
-        gains = [np.maximum(power / scale - offset, 0.0).sum(axis=1) for scale in u]
-        most = np.column_stack(gains)
+        most = np.column_stack([np.maximum(power / scale - offset, 0.0).sum(axis=1) for scale in u])
         gap = -float((np.log(L) - polynomials.log_counts(K)).min())
     most += around
     return np.asarray(~(most < most.max(axis=1, keepdims=True) - gap - NEGLIGIBLE))

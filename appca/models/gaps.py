@@ -297,8 +297,7 @@ class IncompleteModel(NamedTuple):
 def model_at(state: SubspaceState, n_active: int) -> IncompleteModel:
     """Return the parameters of a state with shift zero, and the products of W."""
     W, (i, j) = state.W.astype(np.float64, copy=False), np.triu_indices(len(state.latent))
-    parameters = state.offset, state.latent, state.noise, n_active
-    return IncompleteModel(W, *parameters, W[:, i] * W[:, j])
+    return IncompleteModel(W, state.offset, state.latent, state.noise, n_active, W[:, i] * W[:, j])
 
 
 def expect(
@@ -312,8 +311,7 @@ def expect(
         complete = Rows(X, mean, np.square(X - mean).sum(axis=1), len(mean))
         plain = settings._replace(compiled=False)  # compiling takes longer than it saves
         statistics = em.expect(state._replace(offset=np.zeros(())), complete, plain)
-        first = X.sum(axis=0, dtype=np.float64) - len(X) * mean
-        statistics = statistics._replace(first=first)
+        statistics = statistics._replace(first=X.sum(axis=0, dtype=np.float64) - len(X) * mean)
     before, members = state.members or (None,) * len(data.blocks), list[Array]()
     work = list(zip(data.blocks, before, strict=True))
     for part, best in in_order(partial(_expect_block, at=at), work):

@@ -102,8 +102,7 @@ def iterate(
     value, state = next(path)
     values, share = [value], tol * window / WINDOW
     for iteration in range(1, max_iter + 1):
-        reached = next(path, None)
-        if reached is None:
+        if (reached := next(path, None)) is None:
             return EMResult(state, value, values[1:], "the path ended")
         value, state = reached
         values.append(value)

@@ -108,8 +108,7 @@ class Stepwise(NamedTuple):
             return value, at
         # EM runs on the sample; its result is used if it is better than by chance.
         kept, later, values, share = at.kept, at, list[float](), 1.0 - at.fitted_mass / at.mass
-        weights = None if (kept.weights == 1.0).all() else kept.weights
-        sample = about(kept.X, at.middle, weights)
+        sample = about(kept.X, at.middle, None if (kept.weights == 1.0).all() else kept.weights)
         total, by_chance = total_of(sample), 0.0 if kept.seen == sample.n else at.state.W.size
         by_chance *= sample.mass / sample.n
         for left in reversed(range(MOST_ITERATIONS)):
@@ -241,8 +240,7 @@ class InBatches(Estimator):
         batch before its update, `scale_` the root of E[(x z)^2] over a component's rows.
         """
         del y
-        begun = hasattr(self, "components_")
-        if not begun:
+        if not (begun := hasattr(self, "components_")):
             self.fit(X, sample_weight=sample_weight)
         X, weights = counted_rows(self._validated(X, reset=False), sample_weight)
         if not is_sparse(X):

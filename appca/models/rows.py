@@ -386,8 +386,7 @@ def is_far(origin: Array | None, mean_square: float) -> bool:
 def about(X: Array, origin: Array | None, weights: Array | None = None) -> Rows:
     """Return X (N, D) relative to an origin, without a copy; computes squared norms."""
     rows = Rows(X, origin, np.empty(0), X.shape[1], weights=weights)
-    squares = np.concatenate(list(rows.over(_squares)))
-    rows = rows._replace(squares=squares)
+    rows = rows._replace(squares=np.concatenate(list(rows.over(_squares))))
     return rows._replace(careful=is_far(origin, rows.total / rows.mass))
 
 
