@@ -267,8 +267,7 @@ def test_one_classifier_for_each_subspace_tells_what_depends_on_the_subspace():
     y = np.where(Z[:, 0], H[:, 1] > 0, H[:, 1] < 0).astype(int)  # the sign turns round
     train, test = Scores(H[:600], Z[:600]), Scores(H[600:], Z[600:])
     options, worthless = {"hidden": 8, "epochs": 900, "seed": 0}, np.full(200, 7)
-    each = predict_each(train, y[:600], test, worthless, options)
-    assert (each == y[600:]).mean() > 0.95
+    assert (predict_each(train, y[:600], test, worthless, options) == y[600:]).mean() > 0.95
     strange = Scores(H[600:], ~Z[600:])
     np.testing.assert_array_equal(
         predict_each(train, y[:600], strange, worthless, options), worthless
