@@ -318,7 +318,9 @@ def axes_map(dataset: Dataset, fitted: FittedRun, features: list[int]) -> Map:
     X, prepare, axes = dataset.X, fitted.preprocessing.prepare, list[list[str]]()
     values, way = X[:, features], ""
     if prepare is not None and not prepare.is_by_row:
-        values = prepare.apply(X.astype(np.float64))[:, features]
+        if prepare.learned.shape[1:] == X.shape[1:]:  # one array for each feature
+            prepare = prepare._replace(learned=prepare.learned[:, features])
+        values = prepare.apply(values.astype(np.float64))
         way = f" as {prepare.title}"
     for j in features:
         ends = " to ".join(number(end) for end in (X[:, j].min(), X[:, j].max()))

@@ -111,9 +111,10 @@ def axes_of(dataset: Dataset, fitted: FittedRun) -> list[int]:
     if picture_shape(dataset) or not is_listed(dataset) or dataset.n_features < 2:
         return []
     usual = np.argsort(-np.abs(patterns(fitted, None)).max(axis=0), kind="stable")[:2].tolist()
+    step = 1 + dataset.X.size // (1 << 20)  # a sample is enough
     for of in classes(dataset):
         key = f"apart-{dataset.digest}-{of.title}"
-        usual = services.kept(key, partial(two_apart, dataset.X, of.codes))
+        usual = services.kept(key, partial(two_apart, dataset.X[::step], of.codes[::step]))
     return [st.session_state.get(axis_key(dataset, i), j) for i, j in enumerate(usual)]
 
 
