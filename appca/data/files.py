@@ -140,11 +140,9 @@ def check_matrix(
     remedy: str = "take fewer rows or smaller images",
 ) -> None:
     """Raise InputError for a matrix that is too large, before it is allocated."""
-    refuse_if(
-        n_features > limits.features,
-        f"“{name}” has {n_features:,} values in each row, more than {limits.features:,}; take "
-        "fewer columns or smaller images.",
-    )
+    msg = f"“{name}” has {n_features:,} values in each row, more than {limits.features:,}; take "
+    msg += "fewer columns or smaller images."
+    refuse_if(n_features > limits.features, msg)
     size = n_rows * (n_features * itemsize + _ROW_BYTES)
     refuse_if(
         size > limits.n_bytes,
