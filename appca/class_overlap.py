@@ -248,6 +248,21 @@ def silhouettes(Y: np.ndarray, codes: np.ndarray, split: list[np.ndarray]) -> li
     return [float(each[rows].mean()) for rows in split]
 
 
+def equal_to_others(equal: dict[int, int], codes: np.ndarray) -> dict[int, int]:
+    """Map each row to the first row of another class in its set of equal rows, if any."""
+    sets: dict[int, list[int]] = {}
+    for row, first in equal.items():
+        sets.setdefault(first, [first]).append(row)
+    others = dict[int, int]()
+    for first, *rest in sets.values():
+        if unlike := [row for row in rest if codes[row] != codes[first]]:
+            alike = codes[[first, *rest]] == codes[first]
+            others |= dict(
+                zip((first, *rest), np.where(alike, unlike[0], first).tolist(), strict=True)
+            )
+    return dict(sorted(others.items()))
+
+
 def nearly_equal(Y: np.ndarray, near: np.ndarray) -> dict[int, int]:
     """Map rows of Y (N, D) far nearer to another one than is usual to it, nearest first."""
     other = near[:, 0]

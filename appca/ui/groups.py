@@ -1,5 +1,6 @@
 """The page Groups: Differences (with groups of similar rows), and Unusual."""
 
+import re
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -380,12 +381,12 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         told[f"Among rows of another {label}{few * bool(mix)}"] = places
         sure = {row: f"{ids[row]} (as {names[c]})" for row, c in of.told.items()}
         told[f"Told as another {label} by linear discriminants, at 95%"] = sure
-        same = {row: of for row, of in dataset.equal_rows.items() if codes[row] != codes[of]}
-        told[f"Equal to a row of another {label}"] = like({b: a for a, b in same.items()} | same)
+        same = overlap.equal_to_others(dataset.equal_rows, codes)
+        told[f"Equal to a row of another {label}"] = like(same)
         far = {row: f"{ids[row]} ({names[codes[row]]}, {x:.1f} times)" for row, x in of.far.items()}
         told[f"Farthest from others of their {label}, times the usual distance"] = far
     pairs = kept(f"nearly-{key}", partial(analysis.nearly_equal, dataset, fitted, near))
-    repeated = {row: of for row, of in dataset.repeated_rows.items() if row not in same}
+    repeated = {row: of for row, of in dataset.repeated_rows.items() if same.get(row) != of}
     told |= {"Nearly equal": like(pairs), "Repeated rows": like(repeated)}
     return {what: of for what, of in told.items() if of}
 
@@ -409,7 +410,7 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     first = [*dict.fromkeys([*beyond.tolist(), *(row for of in others.values() for row in of)])]
     reasons = {
         row: [
-            x.split(",")[0].lower() + of[row].removeprefix(dataset.ids[row])
+            re.split("[,;]", x)[0].lower() + of[row].removeprefix(dataset.ids[row])
             for x, of in every.items()
             if row in of
         ]

@@ -85,10 +85,10 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     inside = of_classes.inside_groups(place, np.arange(9) % 3, "abc", font)
     assert inside[:3] == [("w", "b and c", 1), ("v", "a and b", 2), ("u", "a and b", 3)]
     assert (len(inside), of_classes.closest_inside(inside)) == (9, "a and b (2), b and c (1)")
-    assert not of_classes.beyond_gap(X[:60]).any()
     shifted = X + 30 * np.outer(n >= 100, [0, 1, 0, 0])  # of class 1, the last third in a feature
     assert np.flatnonzero(of_classes.beyond_gap(shifted[60:])).tolist() == [*range(40, 60)]
     assert {*of_classes.two_apart(np.c_[X[:, :1], X[:, :1], X[:, 2:3]], codes)} == {0, 2}
+    assert of_classes.equal_to_others({3: 0, 9: 8}, n[:10] // 3) == {0: 3, 3: 0, 8: 9, 9: 8}
     two = Dataset("kinds", X + np.r_[np.zeros(60), planted][:, None] / 3, n)
     found = groups.kinds(two, of[1], np.repeat([0, 1], 60), 3)
     assert [len(rows) for rows, *_ in found] == [60, 30, 15, 15], "of tables, only clear ones"
