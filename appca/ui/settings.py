@@ -1,5 +1,6 @@
 """Settings of the model, the preprocessing, and the map."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,9 +90,10 @@ def map_settings(dataset: Dataset, fitted: FittedRun, view: str) -> None:
     if view != "umap":
         for axis, j in enumerate(controls.axes_of(dataset, fitted)):
             name = dataset.column_names.__getitem__
-            look: dict[str, Any] = {"key": controls.axis_key(dataset, axis), "format_func": name}
-            look |= {"persist_state": "session"}
-            st.selectbox(("Across", "Up")[axis], range(dataset.n_features), j, **look)
+            keep = partial(st.session_state.__setitem__, controls.axis_key(dataset, axis))
+            look: dict[str, Any] = {"key": f"axis-menu-{axis}", "format_func": name, "index": j}
+            look |= {"on_change": state.pass_value, "args": [f"axis-menu-{axis}", keep]}
+            st.selectbox(("Across", "Up")[axis], range(dataset.n_features), **look)
         return
     chosen = st.session_state.setdefault(KEYS.umap, {})
     most = min(MOST_NEIGHBOURS, dataset.n_rows - 1)

@@ -132,7 +132,8 @@ def test_two_features_of_a_table_can_be_the_axes(start, monkeypatch):
     axes, wine = [], load("wine")
     monkeypatch.setattr(canvas, "axes_map", lambda *of: axes.append(of[2]) or Map("", wine.X))
     healthy(Bar(app := healthy(start(PAGE, data=wine))).send("view", "features"))
-    healthy(app.selectbox(key=controls.axis_key(wine, 1)).set_value(6).run())
+    healthy(app.selectbox(key="axis-menu-1").set_value(6).run())
+    healthy(go(app, "export"))
     assert axes[-1] == [axes[0][0], 6]
     of = axes_map(wine, services.runs().list()[0].fitted, [6, 0])
     assert of.axes[0][:2] == ["flavanoids, 0.34 to 5.08", "flavanoids"]
