@@ -423,11 +423,9 @@ def features_of(adata: "AnnData", mask_var: "str | np.ndarray | None") -> np.nda
     if mask_var is None or isinstance(mask_var, str):
         return np.ones(adata.n_vars, bool)
     mask = np.asarray(mask_var)
-    refuse_if(
-        mask.shape != (adata.n_vars,) or mask.dtype != bool,
-        f"mask_var is a column of var, or True or False for each of the {adata.n_vars:,} "
-        f"variables; got {shortened(mask.dtype)} of shape {mask.shape}.",
-    )
+    msg = f"mask_var is a column of var, or True or False for each of the {adata.n_vars:,} "
+    msg += f"variables; got {shortened(mask.dtype)} of shape {mask.shape}."
+    refuse_if(mask.shape != (adata.n_vars,) or mask.dtype != bool, msg)
     return mask
 
 

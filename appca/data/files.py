@@ -200,11 +200,9 @@ def members(
         len(items) > limits.members,
         f"“{name}” contains {len(items):,} files, more than {limits.members:,}; pack fewer.",
     )
-    refuse_if(
-        size > limits.n_bytes,
-        f"“{name}” unpacks to {size / 1e6:,.0f} MB, more than {limits.most}; unzip it first, or "
-        "give fewer or smaller files.",
-    )
+    msg = f"“{name}” unpacks to {size / 1e6:,.0f} MB, more than {limits.most}; unzip it first, or "
+    msg += "give fewer or smaller files."
+    refuse_if(size > limits.n_bytes, msg)
     packed = tuple(_PACKED - {*may_be_inside})
     for item in items:
         inner = f"“{shortened(item.filename)}” in “{name}” is"

@@ -105,11 +105,9 @@ class Preprocessing:
         msg = f"prepare must be one of {allowed}; got {self.prepare!r}."
         refuse_if(self.prepare not in allowed.split(", "), msg)
         is_count = isinstance(pca, (int, np.integer)) and not isinstance(pca, bool) and pca >= 1
-        refuse_if(
-            not (pca is None or is_count or (isinstance(pca, float) and 0 < pca < 1)),
-            "pca must be a positive whole number of dimensions, or a share of variance between 0 "
-            f"and 1; got {pca!r}.",
-        )
+        msg = "pca must be a positive whole number of dimensions, or a share of variance between 0 "
+        msg += f"and 1; got {pca!r}."
+        refuse_if(not (pca is None or is_count or (isinstance(pca, float) and 0 < pca < 1)), msg)
         object.__setattr__(self, "divide", divide)
         object.__setattr__(self, "centre", bool(self.centre))
 

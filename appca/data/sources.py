@@ -220,11 +220,9 @@ def _content(path: Path, name: str) -> np.ndarray:
     """Return the values (n,), uint8, of a published file; raises InputError for other files."""
     if name != ZIP:
         digest, right = sha256_of_file(path), FILES["mnist"][name]
-        refuse_if(
-            digest != right,
-            f"{path} is not the published {name} (its SHA-256 starts with {digest[:8]}, not "
-            f"{right[:8]}); delete it, and the right one will be downloaded.",
-        )
+        msg = f"{path} is not the published {name} (its SHA-256 starts with {digest[:8]}, not "
+        msg += f"{right[:8]}); delete it, and the right one will be downloaded."
+        refuse_if(digest != right, msg)
         head = 16 if "images" in name else 8
         return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=head)
     from PIL import Image
@@ -243,11 +241,9 @@ def _content(path: Path, name: str) -> np.ndarray:
         raise InputError(msg) from error
     X = np.stack(images)
     digest, right = hashlib.sha256(X.data).hexdigest(), FILES["coil20"][ZIP]
-    refuse_if(
-        digest != right,
-        f"The pixels in {path} are not from COIL-20 (SHA-256 {digest[:8]}, not {right[:8]}); "
-        "delete it and download it again.",
-    )
+    msg = f"The pixels in {path} are not from COIL-20 (SHA-256 {digest[:8]}, not {right[:8]}); "
+    msg += "delete it and download it again."
+    refuse_if(digest != right, msg)
     return X.reshape(-1)
 
 

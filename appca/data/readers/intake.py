@@ -259,11 +259,9 @@ class Upload:
 
     def check_size(self, path: str, n_bytes: int) -> None:
         """Raise InputError for an array that would fill the memory."""
-        refuse_if(
-            n_bytes > self.limits.n_bytes,
-            f"“{shortened(path)}” in “{self.name}” has {n_bytes / 1e6:,.0f} MB, more than "
-            f"{self.limits.most}; save fewer rows or columns.",
-        )
+        msg = f"“{shortened(path)}” in “{self.name}” has {n_bytes / 1e6:,.0f} MB, more than "
+        msg += f"{self.limits.most}; save fewer rows or columns."
+        refuse_if(n_bytes > self.limits.n_bytes, msg)
 
     def texts(self, path: str, values: np.ndarray) -> np.ndarray:
         """Return variable-length strings as a NumPy array of strings."""
@@ -559,11 +557,9 @@ def names_beside(
 
 def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:
     """Raise InputError for a table with too many columns."""
-    refuse_if(
-        n_columns > limits.columns,
-        f"“{name}” has {n_columns:,} columns, more than the limit of {limits.columns:,}; "
-        "take fewer, transpose it, or save the numbers as NPY.",
-    )
+    msg = f"“{name}” has {n_columns:,} columns, more than the limit of {limits.columns:,}; "
+    msg += "take fewer, transpose it, or save the numbers as NPY."
+    refuse_if(n_columns > limits.columns, msg)
 
 
 def describe(table: Table) -> list[Column]:
@@ -782,11 +778,9 @@ def _ids_and_labels(
             continue
         longest = max((len(str(text)) for text in {*values.tolist()}), default=0)
         total += 4 * longest * len(frame)
-        refuse_if(
-            total > limits.n_bytes // 2,
-            f"Column “{shortened(name)}” contains text of up to {longest:,} characters, "
-            "too long for a label or an id; ignore it.",
-        )
+        msg = f"Column “{shortened(name)}” contains text of up to {longest:,} characters, "
+        msg += "too long for a label or an id; ignore it."
+        refuse_if(total > limits.n_bytes // 2, msg)
         texts = values.astype("object").where(values.notna(), "").astype(str)
         columns[name] = texts.to_numpy(dtype=str)
     named = [name for name, x in columns.items() if x.dtype.kind == "U"]
