@@ -250,10 +250,9 @@ def silhouettes(Y: np.ndarray, codes: np.ndarray, split: list[np.ndarray]) -> li
 
 def equal_to_others(equal: dict[int, int], codes: np.ndarray) -> dict[int, int]:
     """Map each row to the first row of another class in its set of equal rows, if any."""
-    sets: dict[int, list[int]] = {}
+    sets, others = dict[int, list[int]](), dict[int, int]()
     for row, first in equal.items():
         sets.setdefault(first, [first]).append(row)
-    others = dict[int, int]()
     for first, *rest in sets.values():
         if unlike := [row for row in rest if codes[row] != codes[first]]:
             alike = codes[[first, *rest]] == codes[first]
