@@ -15,11 +15,8 @@ KINDS, LEAST, STARTS, SCORES, CLOUDS = 4, 5, 10, 4, 19  # kinds of a class; fewe
 LEAST_IN_CLASS, FEW_APART, FIFTH, APART = 20, 3, 5, 1.5  # rows of a class; listed; how far
 NEARLY = 0.3  # of the median distance to the nearest row
 SLIGHT, REPEATS, FIRM = 0.1, 3, 0.1  # share of a deviation; cross-validations; least silhouette
-SURE, FOLDS, VARIOUS = (
-    0.95,
-    5,
-    10,
-)  # probability of another class to be told; also the fewest rows of a class
+SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
+VARIOUS = 10  # number of values that codes have at most
 
 
 def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
@@ -95,7 +92,10 @@ def _sums(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
 
 def between(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return the share of each feature's variance (D,) between classes of rows (N, D)."""
-    squares, sums, counts = _sums(X, codes)
+    return _shares(*_sums(X, codes))
+
+
+def _shares(squares: np.ndarray, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.asarray((sums**2 / np.maximum(counts, 1)).sum(axis=0) / np.maximum(squares, 1e-300))
 
 
@@ -110,8 +110,8 @@ def marked(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> tuple[list
     from scipy.stats import rankdata
 
     ranks = rankdata(np.where((codes < 0)[:, None], np.nan, X), axis=0, nan_policy="omit")
-    (_, sums, counts), shares, told = _sums(ranks, codes), between(ranks, codes), Ends()
-    rest = counts.sum(axis=0) - counts
+    squares, sums, counts = _sums(ranks, codes)
+    shares, told, rest = _shares(squares, sums, counts), Ends(), counts.sum(axis=0) - counts
     for delta in 2 * sums / np.maximum(counts, 1) / np.maximum(rest, 1):
         order = np.argsort(-delta, kind="stable")
         ends = order[delta[order] > 0][:MARKED], order[::-1][delta[order[::-1]] < 0][:MARKED]
@@ -255,10 +255,7 @@ def equal_to_others(equal: dict[int, int], codes: np.ndarray) -> dict[int, int]:
         sets.setdefault(first, [first]).append(row)
     for first, *rest in sets.values():
         if unlike := [row for row in rest if codes[row] != codes[first]]:
-            alike = codes[[first, *rest]] == codes[first]
-            others |= dict(
-                zip((first, *rest), np.where(alike, unlike[0], first).tolist(), strict=True)
-            )
+            others |= dict.fromkeys((first, *rest), unlike[0]) | dict.fromkeys(unlike, first)
     return dict(sorted(others.items()))
 
 

@@ -197,10 +197,9 @@ def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray, most: int) -> 
         every = compare(dataset, fitted, sides).strongest() if not is_drawn and 0 in sides else []
         told.append((rows, [d for d in every if d.kind == "feature"], firm))
         clear |= {codes[rows[0]]} if is_drawn or told[-1][1] else set()
+    vague = {int(codes[rows[0]]) for rows in split} - clear
     told = [kind for kind in told if codes[kind[0][0]] in clear]
-    told += [
-        (np.flatnonzero(codes == c), [], 0.0) for c in {int(codes[r[0]]) for r in split} - clear
-    ]
+    told += [(np.flatnonzero(codes == code), [], 0.0) for code in vague]
     return sorted(told, key=lambda kind: int(codes[kind[0][0]]))
 
 

@@ -119,7 +119,7 @@ def axes_of(dataset: Dataset, fitted: FittedRun) -> list[int]:
 
 
 def axis_key(dataset: Dataset, axis: int) -> str:
-    """Return the widget key of a feature on an axis."""
+    """Return the session-state name of the feature on an axis."""
     return f"axis-{axis}-{dataset.digest[:8]}"
 
 
