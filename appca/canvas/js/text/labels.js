@@ -159,7 +159,7 @@ function endsOf({ part: { layout }, panel: { start, count } }) {
 const namesOf = ({ colouring }) =>
   colouring?.kind === 'category' && !colouring.steps ? colouring.names : [];
 
-/** Label places with the name of the class that is densest there. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
+/** Label the typical place of each class with its name. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
 function clusters(stage, spot, room) {
   const { context, rows, palette } = stage;
   const names = namesOf(stage);
@@ -168,7 +168,7 @@ function clusters(stage, spot, room) {
     .filter(([code, count]) => code < names.length && count > 0.04 * spot.panel.count)
     .slice(0, 14)
     .map(([code]) => code);
-  const middles = densest(stage, spot, many);
+  const middles = typicalPlaces(stage, spot, many);
   return many.flatMap((code, i) => {
     const middle = middles[i];
     if (!middle) return [];
@@ -184,8 +184,8 @@ function clusters(stage, spot, room) {
   });
 }
 
-/** Return the densest place of each class: the middle of its points in the grid square with most points. @param {Stage} stage @param {Placed} spot @param {number[]} wanted codes of classes @returns {([number, number] | null)[]} null if no two points of a class are close */
-function densest({ rows: { codes, flags } }, spot, wanted) {
+/** Return the typical place of each class: the middle of its points in the grid square with most of them, times their share there. @param {Stage} stage @param {Placed} spot @param {number[]} wanted codes of classes @returns {([number, number] | null)[]} null if no two points of a class are close */
+function typicalPlaces({ rows: { codes, flags } }, spot, wanted) {
   const { panel, plot, part, view } = spot;
   const { rows, xy } = part.layout;
   const { rect } = view;
@@ -212,9 +212,12 @@ function densest({ rows: { codes, flags } }, spot, wanted) {
     sums[2 * at] += x;
     sums[2 * at + 1] += y;
   }
+  const every = (/** @type {number} */ square) =>
+    wanted.reduce((sum, _, i) => sum + counts[i * squares + square], 0);
   return wanted.map((_, i) => {
-    const own = counts.subarray(i * squares, (i + 1) * squares);
-    const at = i * squares + own.indexOf(Math.max(...own));
+    const own = [...counts.subarray(i * squares, (i + 1) * squares)];
+    const typical = own.map((count, square) => count && (count * count) / every(square));
+    const at = i * squares + typical.indexOf(Math.max(...typical));
     return counts[at] > 1 ? [sums[2 * at] / counts[at], sums[2 * at + 1] / counts[at]] : null;
   });
 }
