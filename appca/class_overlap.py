@@ -12,10 +12,10 @@ NEAREST, TYPICAL = 10, 7  # nearest rows; those of a usual row's class in classe
 MOST_SHOWN, NAMED, MARKED = 10, 3, 5  # features; pairs of classes; features of a class
 MOST_VALUES, WIDE = 1 << 24, 100  # numbers to rank or tell; features to tell
 KINDS, LEAST, STARTS, SCORES, CLOUDS = 4, 5, 10, 4, 19  # kinds of a class; fewest rows; of k-means
-LEAST_IN_CLASS, FEW_APART, FIFTH, APART = 20, 3, 5, 1.5  # rows of a class; listed; how far
+LEAST_IN_CLASS, FEW_APART, FIFTH, APART, FAR = 20, 3, 5, 1.5, 2.0  # rows; listed; how far
 NEARLY = 0.3  # of the median distance to the nearest row
 SLIGHT, REPEATS, FIRM = 0.1, 3, 0.1  # share of a deviation; cross-validations; least silhouette
-SURE, FOLDS = 0.95, 5  # probability of another class to be told; also the fewest rows of a class
+UNLIKELY, FOLDS = 0.05, 5  # probability of the own class to be told; also the fewest of a class
 VARIOUS = 10  # number of values that codes have at most
 
 
@@ -127,31 +127,38 @@ def nearest_means(Y: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> str
     return ", ".join(f"of {names[c]} {names[d]}" for c, d in enumerate(apart.argmin(axis=1)))
 
 
-Pairs = list[tuple[str, str, float]]  # group, two classes, distance
+Pairs = list[tuple[str, str, str, float]]  # group, two classes, distance
 
 
-def inside_groups(Y: np.ndarray, codes: np.ndarray, names: Sequence[str], of: np.ndarray) -> Pairs:
-    """Return pairs of rows of different classes inside groups `of` (N,), the nearest first."""
-    pairs = Pairs()
+def inside_groups(X: np.ndarray, codes: np.ndarray, names: Sequence[str], of: np.ndarray) -> Pairs:
+    """Return pairs of images X (N, D) of different classes inside groups `of` (N,), nearest first.
+
+    Images are scaled to one mean and one length, so that faint ones are not near for it.
+    """
+    Z, pairs = X - X.mean(axis=1, keepdims=True), Pairs()
+    Z /= np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), np.finfo(float).tiny)
     for group in np.unique(of):
         rows = np.flatnonzero((of == group) & (codes >= 0))
         rows = rows[np.argsort(codes[rows], kind="stable")]
-        apart = np.linalg.norm(Y[rows][:, None] - Y[rows], axis=2)
+        apart = np.linalg.norm(Z[rows][:, None] - Z[rows], axis=2)
         for i, j in np.argwhere(codes[rows][:, None] < codes[rows]).tolist():
-            two = " and ".join(names[codes[row]] for row in rows[[i, j]])
-            pairs.append((str(group), two, float(apart[i, j])))
-    return sorted(pairs, key=lambda pair: pair[2])
+            first, second = codes[rows[[i, j]]]
+            pairs.append((str(group), names[first], names[second], float(apart[i, j])))
+    return sorted(pairs, key=lambda pair: pair[3])
 
 
 def closest_inside(pairs: Pairs) -> str:
-    """Count the classes of the nearest pair of each group."""
-    nearest = {group: two for group, two, _ in reversed(pairs)}  # the nearest come first
-    most = Counter(nearest.values()).most_common(NAMED)
-    return ", ".join(f"{two} ({n:,})" for two, n in most)
+    """Count in how many groups two classes are nearest, from either one."""
+    nearest = dict[tuple[str, str], tuple[str, str]]()
+    for group, *two, _ in reversed(pairs):  # the nearest come first
+        nearest |= {(group, name): (two[0], two[1]) for name in two}
+    once = sorted({(two, group) for (group, _), two in nearest.items()})
+    most = Counter(two for two, _ in once).most_common(NAMED)
+    return ", ".join(f"{a} and {b} ({n:,})" for (a, b), n in most)
 
 
 def apart_in_class(Y: np.ndarray, codes: np.ndarray) -> dict[int, float]:
-    """Map a few rows of each class, farthest first, to how far they lie from it, usually 1."""
+    """Map rows far from others of their class, farthest first, to how far they lie, usually 1."""
     from sklearn.neighbors import NearestNeighbors
 
     far = list[tuple[float, int]]()
@@ -160,8 +167,8 @@ def apart_in_class(Y: np.ndarray, codes: np.ndarray) -> dict[int, float]:
             model = NearestNeighbors(n_neighbors=FIFTH, algorithm="brute").fit(Y[rows])
             away = model.kneighbors()[0][:, -1]
             times = away / max(np.median(away), np.finfo(float).tiny)
-            most = np.argsort(-times)[:FEW_APART]
-            far += [(float(times[i]), int(rows[i])) for i in most if times[i] > APART]
+            limit = min(FAR, max(APART, np.partition(times, -FEW_APART)[-FEW_APART]))
+            far += [(float(times[i]), int(rows[i])) for i in np.flatnonzero(times >= limit)]
     return {row: ratio for ratio, row in sorted(far, reverse=True)}
 
 
@@ -213,7 +220,8 @@ def beyond_gap(Y: np.ndarray) -> np.ndarray:
 def kinds(Y: np.ndarray, codes: np.ndarray, most: int, types: Any = None) -> list[np.ndarray]:
     """Return the rows of `most` clusters in each class, largest first, from the centre outwards.
 
-    With `types`, a function of points (n, K), clusters are the types of principal scores.
+    With `types`, a function of points (n, K) and their number, clusters are the types of principal
+    scores, fewer until they are clear.
     """
     split = list[np.ndarray]()
     for code in range(codes.max() + 1):
@@ -224,12 +232,14 @@ def kinds(Y: np.ndarray, codes: np.ndarray, most: int, types: Any = None) -> lis
         elif types is not None and n:
             left, sizes, _ = np.linalg.svd(Y[rows] - Y[rows].mean(axis=0), full_matrices=False)
             scores = (left * sizes)[:, : max(1, min(SCORES, len(rows) // FOLDS, len(sizes)))]
-            of = types(scores)
-            members = [np.flatnonzero(of == kind) for kind in range(of.max() + 1)]
-            if min(silhouettes(Y[rows], 0 * of, members)) > FIRM and are_clear(scores, of):
-                parts = members
-            elif (beyond := beyond_gap(Y[rows])).any():
-                parts = [np.flatnonzero(beyond), np.flatnonzero(~beyond)]
+            beyond = beyond_gap(Y[rows])
+            parts = [part for part in map(np.flatnonzero, (beyond, ~beyond)) if len(part)]
+            for number in range(n, 1, -1):
+                of = types(scores, number)
+                members = [np.flatnonzero(of == kind) for kind in range(of.max() + 1)]
+                if min(silhouettes(Y[rows], 0 * of, members)) > FIRM and are_clear(scores, of):
+                    parts = members
+                    break
         split += sorted((rows[part] for part in parts if len(part)), key=len, reverse=True)
     return split
 
@@ -284,11 +294,11 @@ def unlike_class(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def discriminated(
     Y: np.ndarray, codes: np.ndarray, units: np.ndarray
 ) -> tuple[float, dict[int, int]]:
-    """Return the share of rows that linear discriminants of others tell, and rows surely of others.
+    """Return the share of rows that linear discriminants of others tell, and rows unlike their own.
 
     Y (N, D) are prepared rows. Covariances are shrunk (Ledoit and Wolf, 2004); units stay together.
-    So do equal rows. The share is NaN if classes are small or the data are large. The surest rows
-    come first.
+    So do equal rows. The share is NaN if classes are small or the data are large. The least
+    likely rows come first.
     """
     from sklearn.decomposition import PCA
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -310,8 +320,8 @@ def discriminated(
     for seed in range(REPEATS):
         how = {"cv": kind(FOLDS, shuffle=True, random_state=seed), "method": "predict_proba"}
         P += cross_val_predict(model, Y[rows], codes[rows], groups=groups, **how) / REPEATS
-    told, sure = classes[P.argmax(axis=1)], P.max(axis=1)
-    wrong = np.flatnonzero((told != codes[rows]) & (sure >= SURE))
-    wrong = wrong[np.argsort(-sure[wrong], kind="stable")]
+    told, own = classes[P.argmax(axis=1)], P[codes[rows][:, None] == classes]
+    wrong = np.flatnonzero(own < UNLIKELY)
+    wrong = wrong[np.argsort(own[wrong], kind="stable")]
     share = float((told == codes[rows]).mean())
     return share, dict(zip(rows[wrong].tolist(), told[wrong].tolist(), strict=True))

@@ -189,7 +189,7 @@ Kind = tuple[np.ndarray, list["GroupDifference"], float]
 def kinds(dataset: Dataset, fitted: FittedRun, codes: np.ndarray, most: int) -> list[Kind]:
     """Return the clusters of each class; of tables clear types, if features differ."""
     Y, is_drawn = prepared(dataset, fitted), dataset.image_shape is not None or dataset.is_ordered
-    types = partial(row_types.grouped, most=most, fewest=class_overlap.LEAST)
+    types = partial(row_types.grouped, fewest=class_overlap.LEAST)
     split = class_overlap.kinds(Y, codes, most, None if is_drawn else types)
     told, clear = list[Kind](), set[int]()
     for rows, firm in zip(split, class_overlap.silhouettes(Y, codes, split), strict=True):
@@ -216,7 +216,7 @@ class ClassesApart(NamedTuple):
     sentence: str
     about: str  # what the table counts, and the features that differ most
     table: np.ndarray  # (C, C) rows by class and the class of most of their nearest rows
-    told: dict[int, int]  # rows that linear discriminants take for another class, surest first
+    told: dict[int, int]  # rows unlikely in their class, the least likely first, to a likelier one
     far: dict[int, float]  # see `class_overlap.apart_in_class`
     ends: class_overlap.Ends
     inside: class_overlap.Pairs  # see `class_overlap.inside_groups`
@@ -251,8 +251,9 @@ def classes_apart(
     if 2 < len(names) <= class_overlap.MOST_SHOWN:
         about += f" Nearest mean: {class_overlap.nearest_means(Y, codes, names)}."
     if dataset.image_shape is not None and (of := dataset.labels.get("name")) is not None:
-        inside = class_overlap.inside_groups(Y, codes, names, of)
-        said += f". Nearest inside a name, most often: {class_overlap.closest_inside(inside)}"
+        inside = class_overlap.inside_groups(dataset.X.astype(np.float64), codes, names, of)
+        said += f". Nearest inside a name, of {len({pair[0] for pair in inside}):,}: "
+        said += class_overlap.closest_inside(inside)
     return ClassesApart(said, about, table, told, far, ends, inside)
 
 
@@ -328,8 +329,8 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     """Compare the rows of a group with other rows by labels, features and the fit.
 
     `sides` (N,) is a mask of the group, or 1 in the group, 0 in the rest and −1 in neither. Of
-    pixels, an image's mean is compared. Labels are not if they define a side, divide the classes of
-    the group's label or, if the other side is the rest, follow from them.
+    images, the mean and the pixel that differs most are compared. Labels are not if they define a
+    side, divide the classes of the group's label or, if the other side is the rest, follow from it.
     Differences are ranked by effect, ties by Cohen's d. A side needs two rows, else InputError.
     """
     group, rest = np.flatnonzero(sides == 1), np.flatnonzero(sides == 0)
@@ -371,11 +372,12 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     for kind, titles, values, least, classed in parts:
         x, y = (values[rows[classed[rows]]] for rows in (group, rest))
         measured += differences(kind, titles, x, y, least) if len(x) and len(y) else []
-    sampled = None
-    if dataset.image_shape is None:
-        most = max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
-        rng = np.random.default_rng(0)  # fixed seed: repeated comparisons use the same sample
-        drawn = [np.sort(rng.permutation(rows)[:most]) for rows in (group, rest)]
+    sampled, most = None, max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
+    rng = np.random.default_rng(0)  # fixed seed: repeated comparisons use the same sample
+    drawn = [np.sort(rng.permutation(rows)[:most]) for rows in (group, rest)]
+    if dataset.image_shape is not None:
+        measured += _strongest_pixel(dataset, *drawn)
+    else:
         prepare, values = fitted.preprocessing.prepare, [*map(dataset.with_gaps, drawn)]
         if prepare is not None and prepare.is_by_row:  # sizes of rows are not in the fit
             values = [prepare.apply(side.astype(np.float64)) for side in values]
@@ -400,6 +402,18 @@ def _shades(dataset: Dataset, every: np.ndarray) -> Iterator[Any]:
         colours = ["red", "green", "blue"] if shape[2:] else ["pixel"]
         means = dataset.X.reshape(dataset.n_rows, -1, len(colours)).mean(axis=1, dtype=np.float64)
         yield "image", [f"mean {colour}" for colour in colours], means, LEAST, every
+
+
+def _strongest_pixel(
+    dataset: Dataset, group: np.ndarray, rest: np.ndarray
+) -> list[GroupDifference]:
+    """Compare the pixel that differs most by Cohen's d, its p multiplied by their number."""
+    x, y = (dataset.X[rows].astype(np.float64) for rows in (group, rest))
+    spread = np.sqrt(x.var(axis=0) + y.var(axis=0))
+    d = (x.mean(axis=0) - y.mean(axis=0)) / np.maximum(spread, np.finfo(float).tiny)
+    j = int(np.abs(d).argmax())
+    told = differences("image", [feature_name(dataset, j)], x[:, [j]], y[:, [j]])
+    return [each._replace(p=min(1.0, each.p * len(d))) for each in told]
 
 
 def _members(title: str, codes: np.ndarray, named: Sequence[str]) -> Iterator[Any]:
@@ -468,8 +482,7 @@ def sentence(of: GroupComparison, group: str = "These rows", rest: str = "the re
     strong = of.strongest()
     named = [each for each in strong if each.kind != "measure"][:NAMED] or strong[:NAMED]
     if not strong:
-        of_what = " of scores and brightness" * any(each.kind == "image" for each in of.differences)
-        tests = f"none of {len(of.differences):,} comparisons{of_what} is significant and large"
+        tests = f"none of {len(of.differences):,} comparisons is significant and large"
         return f"{group} and {rest} show no clear difference: {tests}."
     phrases = []
     for difference in named:

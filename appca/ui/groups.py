@@ -98,7 +98,7 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
                 columns = ["highest in the class, by Cliff's delta", "lowest"]
                 st.dataframe(pd.DataFrame(of.ends, names, columns), key="markers")
             if of.inside:
-                columns = ["name", "nearest pairs inside it", "distance"]
+                columns = ["name", "nearest inside it", "and", "distance"]
                 lines = pd.DataFrame(of.inside[:MOST_PAIRS], columns=columns)
                 look = {"on_select": "rerun", "selection_mode": "single-row", "key": "inside"}
                 for i in st.dataframe(lines, **look)["selection"]["rows"]:
@@ -379,8 +379,8 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         mix = ", ".join(names[c] for c in overlap.mixed(codes, near))
         few = f"; those of {mix}, which mix, only if none of their own is near"
         told[f"Among rows of another {label}{few * bool(mix)}"] = places
-        sure = {row: f"{ids[row]} (as {names[c]})" for row, c in of.told.items()}
-        told[f"Told as another {label} by linear discriminants, at 95%"] = sure
+        unlike = {row: f"{ids[row]} (rather {names[c]})" for row, c in of.told.items()}
+        told[f"Less than 5% likely in their {label}, by linear discriminants"] = unlike
         same = overlap.equal_to_others(dataset.equal_rows, codes)
         told[f"Equal to a row of another {label}"] = like(same)
         far = {row: f"{ids[row]} ({names[codes[row]]}, {x:.1f} times)" for row, x in of.far.items()}

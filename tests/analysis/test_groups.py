@@ -81,10 +81,13 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     firm = of_classes.silhouettes(np.r_[planted, planted][:, None], np.repeat([0, 1], 60), three)
     first, last = 30 / (1800 / 44) - 1, 1 - (900 / 44) / 30  # b / a - 1 if a > b, else 1 - a / b
     assert firm == pytest.approx([(first + 2 * last) / 3, 1, 0])
-    place, font = np.array([[0.0], [3], [9], [0], [2], [9], [0], [8], [9]]), np.repeat([*"uvw"], 3)
-    inside = of_classes.inside_groups(place, np.arange(9) % 3, "abc", font)
-    assert inside[:3] == [("w", "b and c", 1), ("v", "a and b", 2), ("u", "a and b", 3)]
-    assert (len(inside), of_classes.closest_inside(inside)) == (9, "a and b (2), b and c (1)")
+    angle, font = np.deg2rad([0, 30, 90, 0, 20, 90, 0, 80, 90]), np.repeat([*"uvw"], 3)
+    ink = np.outer([1, 1, -1, -1], np.cos(angle)) + np.outer([1, -1, 1, -1], np.sin(angle))
+    inside = of_classes.inside_groups(ink.T * (2 + n[:9, None]) + 5, np.arange(9) % 3, "abc", font)
+    assert [pair[:3] for pair in inside[:3]] == [("w", *"bc"), ("v", *"ab"), ("u", *"ab")]
+    assert inside[0][3] == pytest.approx(2 * np.sin(np.deg2rad(5))), "whatever the contrast"
+    said = "a and b (3), b and c (3)"  # in w, b is the nearest of a
+    assert (len(inside), of_classes.closest_inside(inside)) == (9, said)
     shifted = X + 30 * np.outer(n >= 100, [0, 1, 0, 0])  # of class 1, the last third in a feature
     assert np.flatnonzero(of_classes.beyond_gap(shifted[60:])).tolist() == [*range(40, 60)]
     assert {*of_classes.two_apart(np.c_[X[:, :1], X[:, :1], X[:, 2:3]], codes)} == {0, 2}
@@ -127,7 +130,10 @@ def test_images_are_compared_by_their_colours_and_nearly_equal_ones_are_paired(s
     shown = Dataset("red", X.reshape(n, -1), np.arange(n), {}, (4, 4, 3))
     of = shown, fitted_run(np.ones((n, 48), dtype=bool))
     told = [d for d in compare(*of, np.arange(n) < 20).differences if d.kind == "image"]
-    assert (told[0].name, told[0].effect, len(told)) == ("mean red", 1.0, 3)
+    assert (told[0].name, told[0].effect, len(told)) == ("mean red", 1.0, 4)
+    assert [", red" in d.name and d.effect > 0.8 for d in told if "pixel" in d.name] == [True]
+    chance = [d for d in compare(*of, np.arange(n) % 2 > 0).differences if "pixel" in d.name]
+    assert chance[0].p > 0.01, "48 times that of the pixel alone"
     assert groups.nearly_equal(*of, groups.nearest(*of)) == {7: 5}, "equal rows are told apart"
     table = replace(shown, image_shape=None)
     assert groups.nearly_equal(table, of[1], groups.nearest(*of)) == {}
