@@ -9,7 +9,7 @@ import numpy as np
 from appca.words import minus, percent
 
 NEAREST, TYPICAL = 10, 7  # nearest rows; those of a usual row's class in classes that stand apart
-MOST_SHOWN, NAMED, MARKED = 10, 3, 5  # features; pairs of classes; features of a class
+MOST_SHOWN, NAMED, MARKED = 10, 3, 5  # features; pairs of classes; of one class or name
 MOST_VALUES, WIDE = 1 << 24, 100  # numbers to rank or tell; features to tell
 KINDS, LEAST, STARTS, SCORES, CLOUDS = 4, 5, 10, 4, 19  # kinds of a class; fewest rows; of k-means
 LEAST_IN_CLASS, FEW_APART, FIFTH, APART, FAR = 20, 3, 5, 1.5, 2.0  # rows; listed; how far
@@ -153,7 +153,7 @@ def closest_inside(pairs: Pairs) -> str:
     for group, *two, _ in reversed(pairs):  # the nearest come first
         nearest |= {(group, name): (two[0], two[1]) for name in two}
     once = sorted({(two, group) for (group, _), two in nearest.items()})
-    most = Counter(two for two, _ in once).most_common(NAMED)
+    most = Counter(two for two, _ in once).most_common(MARKED)
     return ", ".join(f"{a} and {b} ({n:,})" for (a, b), n in most)
 
 
@@ -170,6 +170,23 @@ def apart_in_class(Y: np.ndarray, codes: np.ndarray) -> dict[int, float]:
             limit = min(FAR, max(APART, np.partition(times, -FEW_APART)[-FEW_APART]))
             far += [(float(times[i]), int(rows[i])) for i in np.flatnonzero(times >= limit)]
     return {row: ratio for ratio, row in sorted(far, reverse=True)}
+
+
+def far_groups(Y: np.ndarray, codes: np.ndarray, of: np.ndarray) -> dict[int, float]:
+    """Map rows of groups `of` (N,) far from the means of their classes to how far, usually 1.
+
+    A row of each group comes first, the farthest groups first.
+    """
+    away = np.zeros(len(Y))
+    for code in range(codes.max() + 1):
+        rows = np.flatnonzero(codes == code)
+        far = np.linalg.norm(Y[rows] - Y[rows].mean(axis=0), axis=1)
+        away[rows] = far / max(np.median(far), np.finfo(float).tiny)
+    _, group, sizes = np.unique(of, return_inverse=True, return_counts=True)
+    mean = (np.bincount(group, away) / sizes)[group]
+    rows = np.flatnonzero(mean > APART)
+    earlier = [np.count_nonzero(group[:row] == group[row]) for row in rows]
+    return {int(row): float(mean[row]) for row in rows[np.lexsort((-mean[rows], earlier))]}
 
 
 def clustered(

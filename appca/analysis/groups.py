@@ -220,6 +220,7 @@ class ClassesApart(NamedTuple):
     far: dict[int, float]  # see `class_overlap.apart_in_class`
     ends: class_overlap.Ends
     inside: class_overlap.Pairs  # see `class_overlap.inside_groups`
+    far_names: dict[int, float]  # see `class_overlap.far_groups`
 
 
 def classes_apart(
@@ -243,18 +244,20 @@ def classes_apart(
     about += "equally common ones their own, or else the nearer."
     if repeated := len(dataset.repeated_rows):
         about += f" Repeated rows, {repeated:,}, count as near."
-    ends, inside = class_overlap.Ends(), class_overlap.Pairs()
+    ends, inside, far_names = class_overlap.Ends(), class_overlap.Pairs(), dict[int, float]()
     far = class_overlap.apart_in_class(Y, codes) if _are_comparable(dataset) else {}
     if dataset.image_shape is None and dataset.X.size <= class_overlap.MOST_VALUES:
         best, ends = class_overlap.marked(dataset.with_gaps(), dataset.column_names, codes)
         said += f". Share of ranks' variance between classes: {', '.join(best[:NAMED])}"
     if 2 < len(names) <= class_overlap.MOST_SHOWN:
         about += f" Nearest mean: {class_overlap.nearest_means(Y, codes, names)}."
-    if dataset.image_shape is not None and (of := dataset.labels.get("name")) is not None:
+    if dataset.image_shape is not None and "name" in {*dataset.labels} - {label}:
+        of = dataset.labels["name"]
+        far_names = class_overlap.far_groups(Y, codes, of)
         inside = class_overlap.inside_groups(dataset.X.astype(np.float64), codes, names, of)
         said += f". Nearest inside a name, of {len({pair[0] for pair in inside}):,}: "
         said += class_overlap.closest_inside(inside)
-    return ClassesApart(said, about, table, told, far, ends, inside)
+    return ClassesApart(said, about, table, told, far, ends, inside, far_names)
 
 
 LEAST, LEAST_USERS = 2, 5  # minimum per side: rows; users of a component, to compare scores

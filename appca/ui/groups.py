@@ -385,6 +385,8 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         told[f"Equal to a row of another {label}"] = like(same)
         far = {row: f"{ids[row]} ({names[codes[row]]}, {x:.1f} times)" for row, x in of.far.items()}
         told[f"Farthest from others of their {label}, times the usual distance"] = far
+        names_far = {row: f"{ids[row]} ({x:.1f} times)" for row, x in of.far_names.items()}
+        told["Of a name far from the others, times the usual distance"] = names_far
     pairs = kept(f"nearly-{key}", partial(analysis.nearly_equal, dataset, fitted, near))
     repeated = {row: of for row, of in dataset.repeated_rows.items() if same.get(row) != of}
     told |= {"Nearly equal": like(pairs), "Repeated rows": like(repeated)}
