@@ -9,12 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from appca.models.chains import Draws, levels
 from appca.models.em import PAPER
-from appca.models.numerics import Array, share_of
+from appca.models.numerics import Array, Floats, share_of
 from appca.models.posterior import Description, Posterior, PosteriorOfDraw, SubspacePosterior
 from appca.models.supports import RowSummary
 from appca.models.threads import single_threaded_blas
-
-Floats = NDArray[np.float64]
 
 MOST_BYTES = 2**25  # maximum size of the components kept for queries
 MOST_DRAWS, LEAST_DRAWS = 100, 8  # bounds on the draws that queries average over

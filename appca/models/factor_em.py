@@ -23,9 +23,9 @@ from appca.models.climb import halt as at_floor
 from appca.models.em import MAX_MOMENTUM_LOG_CHANGE, SubspaceStatistics
 from appca.models.independent_components import Start
 from appca.models.loop import STOPPED, WINDOW, EMResult, nesterov, watcher
-from appca.models.numerics import Array
+from appca.models.numerics import Array, Members
 from appca.models.rows import Rows, outer_sum, project
-from appca.models.set_tree import CollapsedModel, Members
+from appca.models.set_tree import CollapsedModel
 from appca.models.stiefel import Thin, lower, thin
 from appca.models.supports import ANNEALED, MANY, RowSupports, SupportsOfRows
 

@@ -28,13 +28,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from appca.models import climb, em, polynomials, set_tree
 from appca.models.climb import EMControl, SubspaceFit, closed_form
 from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of, resumed
 from appca.models.loop import STOPPED, EMResult
-from appca.models.numerics import Array, share_of
+from appca.models.numerics import Array, Floats, Members, share_of
 from appca.models.posterior import Description, Posterior, SubspacePosterior
 from appca.models.rows import Rows, about, added, centre_of, narrowed
 from appca.models.set_tree import SetSums, unfolded
@@ -42,9 +41,6 @@ from appca.models.settings import ENUMERATED as MOST_SETS
 from appca.models.stiefel import polar, principal
 from appca.models.supports import indicators
 from appca.models.threads import in_order
-
-Floats = NDArray[np.float64]
-Members = NDArray[np.int64]
 
 LEAST_GAIN = 1e-9  # nats; smaller gains are rounding
 MOST_NUMBERS = 2**20  # maximum size of an array

@@ -4,9 +4,12 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
-Array = npt.NDArray[Any]
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Members = NDArray[np.int64]
 
 
 def share_of(log_share: Array) -> Array:

@@ -26,11 +26,8 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from appca.models.numerics import Array, zeros
+from appca.models.numerics import Array, Floats, Mask, zeros
 from appca.models.settings import LARGEST_FOR_COLUMNS
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 TABLE_FLOATS, LEAST_ROWS = 2**18, 64  # maximum size of a block's tables (cache), minimum rows
 MOST_ENTRIES = 256  # maximum size of a row's table; the transform is faster beyond it

@@ -22,15 +22,10 @@ from functools import cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from appca.models.numerics import zeros
+from appca.models.numerics import Floats, Mask, Members, zeros
 from appca.models.products import times
 from appca.models.threads import in_order
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Members = NDArray[np.int64]
 
 LANES, MOST_NUMBERS = 64, 2**18  # limits of rows processed together, and of their numbers
 LEAST_ROWS_A_THREAD, MOST_SHARES = 512, 16

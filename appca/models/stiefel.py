@@ -15,11 +15,10 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, i0e
 
-from appca.models.numerics import Array
+from appca.models.numerics import Array, Floats
 from appca.models.rows import Block, Observations, Rows, ShiftedSparse, outer_sum, project, tiles
 from appca.words import naming_extra
 
-Floats = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 TIE = 1e-4  # tolerance relative to the largest entry of a column

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, logsumexp, softmax
 
 from appca.models import set_tree
-from appca.models.set_tree import CollapsedModel, Floats, Mask, Members, SetSums
+from appca.models.numerics import Floats, Mask, Members
+from appca.models.set_tree import CollapsedModel, SetSums
 from appca.models.settings import MOST_COLUMNS, MOST_SETS
 from appca.models.threads import in_order, single_threaded_blas
 
