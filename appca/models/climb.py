@@ -16,7 +16,7 @@ from numpy.random import Generator
 from appca.models import em, loop, polynomials, stiefel
 from appca.models.independent_components import fast_ica
 from appca.models.numerics import Array
-from appca.models.rows import Block, Observations, Rows, about, centre_of, project, stored_width
+from appca.models.rows import Block, Observations, Rows, about, project, some_rows, stored_width
 
 ANNEALED_ITERATIONS = 30  # number of iterations in which beta rises geometrically from 0.001 to 1
 FIRST_BETA, MAX_QUARTIMAX_STEPS = 0.001, 200
@@ -270,19 +270,6 @@ def sample_size(rows: Observations, n_components: int) -> int:
     fitting = max(MAX_SAMPLE_BYTES // (width * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
     size = max(SAMPLE_ROWS_PER_COMPONENT * n_components, MIN_SAMPLE_ROWS)
     return min(size, MAX_SAMPLE_ROWS, fitting, rows.n)
-
-
-def some_rows(rng: Generator, rows: Observations, size: int, *, learn_mean: bool) -> Rows:
-    """Draw rows, relative to their mean if it is learned."""
-    which = np.sort(rng.choice(rows.n, size, replace=False))
-    weights = rows.weights[which] if isinstance(rows, Rows) and rows.weights is not None else None
-    X = rows.take(which)
-    origin = centre_of(X, weights) if learn_mean else rows.origin
-    sample = about(X, origin, weights)._replace(n_features=rows.n_features)
-    if isinstance(rows, Rows) and rows.d < rows.n_features:  # add variance outside coordinates
-        outside = rows.squares[which] - np.einsum("nd,nd->n", X, X, dtype=np.float64)
-        sample = sample._replace(squares=sample.squares + outside)
-    return sample
 
 
 def _coordinates(rng: Generator, rows: Observations, basis: Array, most: int) -> Rows:

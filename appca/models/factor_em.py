@@ -24,7 +24,7 @@ from appca.models.em import MAX_MOMENTUM_LOG_CHANGE, SubspaceStatistics
 from appca.models.independent_components import Start
 from appca.models.loop import STOPPED, WINDOW, EMResult, nesterov, watcher
 from appca.models.numerics import Array, Members
-from appca.models.rows import Rows, outer_sum, project
+from appca.models.rows import Rows, outer_sum, project, some_rows
 from appca.models.set_tree import CollapsedModel
 from appca.models.stiefel import Thin, lower, thin
 from appca.models.supports import ANNEALED, MANY, RowSupports, SupportsOfRows
@@ -223,7 +223,7 @@ def _screened(
     sample, few, runs = rows, rows.n <= control.screened_rows, list[EMResult[FactorState]]()
     if not few:
         learn_mean = control.settings.learn_mean
-        sample = climb.some_rows(rng, rows, control.screened_rows, learn_mean=learn_mean)
+        sample = some_rows(rng, rows, control.screened_rows, learn_mean=learn_mean)
     most = min(climb.REFINEMENT_ITERATIONS, control.max_iter)
     short = control._replace(tol=max(SAMPLE_TOL, control.tol), max_iter=most)
     for i, (name, begin) in enumerate(begins, start=1):
@@ -251,7 +251,7 @@ def fit_from(rng: Generator, start: Start, rows: Rows, control: Any, stage: str)
         return _classification_em(rng, state, rows, control, stage)._replace(same_order=same_order)
     size, tol = sample_size(start.W.shape[1]), SAMPLE_TOL
     while MUCH_LESS * size <= rows.n and not same_order and not stopped:
-        sample = climb.some_rows(rng, rows, size, learn_mean=control.settings.learn_mean)
+        sample = some_rows(rng, rows, size, learn_mean=control.settings.learn_mean)
         part, words = control._replace(tol=max(tol, control.tol)), f"refinement on {size:,} rows"
         ended = _exact_ascent(state, sample, part, words)
         state, stopped = ended.state, ended.stop_reason == STOPPED

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from appca.models import stiefel
 from appca.models.numerics import Array
-from appca.models.rows import Block, Rows, about, centre_of, project
+from appca.models.rows import Block, Rows, project, some_rows
 from appca.models.stiefel import Principal, principal
 
 MAX_PASSES = 200
@@ -148,9 +148,7 @@ def _sample(rng: Generator, rows: Rows, n_components: int) -> Rows:
     size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
     if rows.n <= size:
         return rows
-    drawn = np.sort(rng.choice(rows.n, size, replace=False))
-    some, weights = rows.X[drawn], None if rows.weights is None else rows.weights[drawn]
-    return about(some, None if rows.origin is None else centre_of(some, weights), weights)
+    return some_rows(rng, rows, size, learn_mean=rows.origin is not None)
 
 
 def _variance(rows: Rows) -> float:

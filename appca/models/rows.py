@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from appca.models.numerics import Array
@@ -460,6 +461,19 @@ def outer_sum(rows: Observations, S: Array) -> Array:
     """Sum over rows of (y_n - origin) s_n', (d, K) float64, for S (N, K)."""
     start = np.zeros((rows.d, S.shape[1]))
     return rows.summed(lambda block: block.transposed_times(S[block.part]), start)
+
+
+def some_rows(rng: Generator, rows: Observations, size: int, *, learn_mean: bool) -> Rows:
+    """Draw rows, relative to their mean if it is learned."""
+    which = np.sort(rng.choice(rows.n, size, replace=False))
+    weights = rows.weights[which] if isinstance(rows, Rows) and rows.weights is not None else None
+    X = rows.take(which)
+    origin = centre_of(X, weights) if learn_mean else rows.origin
+    sample = about(X, origin, weights)._replace(n_features=rows.n_features)
+    if isinstance(rows, Rows) and rows.d < rows.n_features:  # add variance outside coordinates
+        outside = rows.squares[which] - np.einsum("nd,nd->n", X, X, dtype=np.float64)
+        sample = sample._replace(squares=sample.squares + outside)
+    return sample
 
 
 def is_incomplete(X: Any) -> bool:
