@@ -92,7 +92,6 @@ class Capabilities(NamedTuple):
     uncompiled: int = 0  # maximum K without compiled code, if rows are complete
     beyond_features: bool = False  # K may exceed the number of features
     incomplete: bool = False  # missing cells are integrated out, by EM
-    dask: bool = False  # EM processes the chunks of a Dask array
     exact_supports: int | None = None  # maximum number summed, not estimated; None: any number
     incomplete_supports: int = 0  # the same with missing cells; above it, a lower bound
 
@@ -125,9 +124,7 @@ class ModelSpec(NamedTuple):
 
 
 LEARNED, OVERDISPERSED = "learned", "overdispersed"
-_ORTHONORMAL = Capabilities(
-    LARGEST_FOR_COLUMNS, incomplete=True, dask=True, incomplete_supports=ENUMERATED
-)
+_ORTHONORMAL = Capabilities(LARGEST_FOR_COLUMNS, incomplete=True, incomplete_supports=ENUMERATED)
 _SPARSE_SUMS = Capabilities(beyond_features=True, exact_supports=2**MOST_COLUMNS)
 MEANS = ("learned", "sample", "zero")
 _SPARSE = {"alpha": "infer", "init": "ica", "mean": "learned", "n_paths": 16, **SAMPLING, **_STARTS}
