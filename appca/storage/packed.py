@@ -28,11 +28,6 @@ _HEADERS = {
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # other methods unpack in one step
 
 
-def most_unpacked(packed: int) -> int:
-    """Return the maximum unpacked size of a file of `packed` bytes."""
-    return max(_SMALL, _RATIO * packed)
-
-
 class Packed:
     """The members of a zip, each read when it is needed.
 
@@ -43,7 +38,7 @@ class Packed:
         self.name = name
         packed = stream.seek(0, io.SEEK_END)
         stream.seek(0)
-        most_bytes = min(MOST_BYTES, most_unpacked(packed))
+        most_bytes = min(MOST_BYTES, max(_SMALL, _RATIO * packed))
         self._most_text = min(MOST_TEXT, max(_SMALL_TEXT, 4 * packed))
         try:
             self._archive = zipfile.ZipFile(stream)
