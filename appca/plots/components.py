@@ -280,9 +280,7 @@ def circles(
     return figure.update_layout(margin=margin)
 
 
-def popularity_bars(
-    shares: np.ndarray, components: Sequence[str], even: float | None = None
-) -> "go.Figure":
+def popularity_bars(shares: np.ndarray, components: Sequence[str], even: float) -> "go.Figure":
     """Draw the share (K,) of rows of each component, most popular first, and the mean, dashed."""
     order = np.argsort(-shares, kind="stable")
     texts = [[plain(shortened(components[k])), percent(shares[k], 1)] for k in order]
@@ -292,9 +290,7 @@ def popularity_bars(
     across = {"title": "component, most popular first", "showgrid": False} | _ticks(order + 1)
     down = {"title": "share of the rows", "tickformat": ".0%", "rangemode": "tozero"}
     figure = chart([bars], 280, across, down, bottom=10, bargap=0.15)
-    if even is not None:
-        figure.add_hline(even, line={"color": GREY, "dash": "dash", "width": 1.5})
-    return figure
+    return figure.add_hline(even, line={"color": GREY, "dash": "dash", "width": 1.5})
 
 
 def popularity_map(

@@ -69,7 +69,6 @@ FONTS = (
     *("Noto Sans CJK JP", "Hiragino Sans", "Yu Gothic", "Microsoft YaHei", "PingFang SC"),
 )
 DPI = 160
-KINDS = ("png", "svg", "pdf")
 
 
 class StillFigure(Figure):
@@ -80,7 +79,7 @@ class StillFigure(Figure):
 
 
 def file_of(figure: Figure, kind: str) -> bytes:
-    """Return a figure as one of `KINDS`."""
+    """Return a figure as "png", "svg" or "pdf"."""
     buffer = io.BytesIO()
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with rc_context({"svg.hashsalt": "appca"}):
