@@ -13,7 +13,7 @@ MOST_SHOWN, NAMED, MARKED = 10, 3, 5  # features; pairs of classes; of one class
 MOST_VALUES, WIDE = 1 << 24, 100  # numbers to rank or tell; features to tell
 KINDS, LEAST, STARTS, SCORES, CLOUDS = 4, 5, 10, 4, 19  # kinds of a class; fewest rows; of k-means
 LEAST_IN_CLASS, FEW_APART, FIFTH, APART, FAR = 20, 3, 5, 1.5, 2.0  # rows; listed; how far
-NEARLY = 0.3  # of the median distance to the nearest row
+NEARLY, MOST = 0.3, 0.5  # of the median distance to the nearest row; share of a class to be told
 SLIGHT, REPEATS, FIRM = 0.1, 3, 0.1  # share of a deviation; cross-validations; least silhouette
 UNLIKELY, FOLDS = 0.05, 5  # probability of the own class to be told; also the fewest of a class
 VARIOUS = 10  # number of values that codes have at most
@@ -26,9 +26,8 @@ def votes(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 
 def most_near(codes: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Return the commonest class (N,) of nearest rows; of equal ones its own, or the nearer."""
+    """Return the commonest class (N,) of nearest rows; of equal ones the nearer."""
     counts, rows = votes(codes, near).astype(float), np.arange(len(near))
-    counts[rows, codes] += 0.5 * (codes >= 0)
     for rank, of in enumerate(codes[near].T):
         counts[rows, of] -= 1e-3 * rank * (of >= 0)
     return np.asarray(counts.argmax(axis=1))
@@ -51,7 +50,7 @@ def strays(codes: np.ndarray, near: np.ndarray) -> dict[int, int]:
     counts, most = votes(codes, near), most_near(codes, near)
     largest, alike = counts.max(axis=1), counts[range(len(near)), codes]
     is_sure = (alike == 0) & (largest >= NEAREST - 1) | ~np.isin(codes, mixed(codes, near))
-    is_stray = (most != codes) & (codes >= 0) & is_sure
+    is_stray = (alike < largest) & (codes >= 0) & is_sure
     rows = np.lexsort((-largest, alike))
     rows = rows[is_stray[rows]]
     return {row: int(most[row]) if 2 * largest[row] >= NEAREST else -1 for row in rows.tolist()}
@@ -70,6 +69,8 @@ def sentence(table: np.ndarray, label: str, names: Sequence[str]) -> str:
     pairs = np.transpose(np.unravel_index(np.argsort(-mixed, axis=None)[:NAMED], mixed.shape))
     most = [f"{names[a]} among {names[b]} ({mixed[a, b]:,})" for a, b in pairs if mixed[a, b]]
     said = f"{percent(np.trace(table) / table.sum())} of rows lie among their own {label}"
+    shares = table.sum(axis=1) / table.sum()
+    said += f", where {percent(shares.max())} are {names[shares.argmax()]}" * (shares.max() > MOST)
     return said + f"; most mixed: {', '.join(most)}" * bool(most)
 
 
@@ -310,12 +311,13 @@ def unlike_class(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 def discriminated(
     Y: np.ndarray, codes: np.ndarray, units: np.ndarray
-) -> tuple[float, dict[int, int]]:
-    """Return the share of rows that linear discriminants of others tell, and rows unlike their own.
+) -> tuple[np.ndarray, dict[int, tuple[int, float]]]:
+    """Count rows by class and the class that linear discriminants of others tell, (C, C).
+
+    Also map unlikely rows to that class and the probability of their own, the least likely first.
 
     Y (N, D) are prepared rows. Covariances are shrunk (Ledoit and Wolf, 2004); units stay together.
-    So do equal rows. The share is NaN if classes are small or the data are large. The least
-    likely rows come first.
+    The counts are 0 if classes are small or the data are large.
     """
     from sklearn.decomposition import PCA
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -328,8 +330,6 @@ def discriminated(
         return np.nan, {}
     if Y.shape[1] > WIDE:  # scores on principal axes, which are found without the classes
         Y = PCA(min(WIDE, len(Y) - 1), svd_solver="randomized", random_state=0).fit_transform(Y)
-    if len(np.unique(units)) == len(units):  # copies on both sides would be told with certainty
-        units = np.unique([hash(y.tobytes()) for y in Y], return_inverse=True)[1]
     alone = len(np.unique(units[rows])) == len(rows)
     kind, groups = (StratifiedKFold, None) if alone else (StratifiedGroupKFold, units[rows])
     model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")

@@ -273,8 +273,7 @@ def _step_common(state: _State, Y: Array, R: Array, H: Array, V: Array, _beta: A
     A = B @ np.linalg.pinv(second.sum(axis=0), hermitian=True)
     for k in np.flatnonzero(sizes > 1e-9 * sizes.sum()):
         xi[k] = RU[k].sum(axis=0) / sizes[k]
-        omega = second[k] / sizes[k] - np.outer(xi[k], xi[k])
-        values, axes = np.linalg.eigh(omega)
+        values, axes = np.linalg.eigh(second[k] / sizes[k] - np.outer(xi[k], xi[k]))
         C[k] = axes * np.sqrt(np.maximum(values, 1e-10 * max(values[-1], 0.0)))
     noise = (R.sum(axis=1) @ np.square(Y) - np.sum(A * B, axis=1)) / sizes.sum()
     return _State(sizes / sizes.sum(), xi @ A.T, A @ C, noise)

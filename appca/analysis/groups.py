@@ -242,8 +242,7 @@ def classes_apart(
     others = f" of another {dataset.related}" * bool(dataset.related and not is_unit)
     about = f"Rows of each {label} by the commonest of their {NEAREST} nearest rows{others}; of "
     about += "equally common ones their own, or else the nearer."
-    if repeated := len(dataset.repeated_rows):
-        about += f" Repeated rows, {repeated:,}, count as near."
+    about += " Copies of the row do not count." * bool(dataset.repeated_rows)
     ends, inside, far_names = class_overlap.Ends(), class_overlap.Pairs(), dict[int, float]()
     far = class_overlap.apart_in_class(Y, codes) if _are_comparable(dataset) else {}
     if dataset.image_shape is None and dataset.X.size <= class_overlap.MOST_VALUES:

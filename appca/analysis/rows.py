@@ -239,8 +239,7 @@ def similar(
         whole, of_subspace = np.square(points - points.mean(axis=0)).sum(axis=1).mean(), []
         for members, square in clustered(points, n_groups, seed):
             spread = float(np.sqrt(square / whole)) if whole > 0 else 0.0
-            rows = subspace.rows[members]
-            of_subspace.append(SimilarRows(subspace.components, rows, spread))
+            of_subspace.append(SimilarRows(subspace.components, subspace.rows[members], spread))
         groups += sorted(of_subspace, key=lambda group: (group.spread, int(group.rows.min())))
     return groups
 

@@ -412,6 +412,5 @@ def _drawn(
     scene = scene_of_rows(rows, run, coordinates)
     layout = layout or scene.meta["first"]
     there = ", ".join(repr(name) for name in scene.meta["layouts"] if name != "pca")
-    msg = f"by is one of {there}; got {layout!r}."
-    refuse_if(layout not in scene.meta["layouts"], msg)
+    refuse_if(layout not in scene.meta["layouts"], f"by is one of {there}; got {layout!r}.")
     return draw(scene, layout, "" if y is None else next(iter(scene.meta["colourings"])), dark=dark)

@@ -273,9 +273,13 @@ class Dataset:
 
     @cached_property
     def units(self) -> np.ndarray:
-        """The unit (N,) of related rows, or each row where units are fewer than `LEAST_UNITS`."""
+        """The unit (N,) of related rows, or of copies where units are fewer than `LEAST_UNITS`."""
         codes = np.unique(self.labels.get(self.related, self.ids), return_inverse=True)[1]
-        return codes if self.related and codes.max() >= LEAST_UNITS - 1 else np.arange(self.n_rows)
+        if self.related and codes.max() >= LEAST_UNITS - 1:
+            return codes
+        kept = [of for name, of in self.labels.items() if self.image_shape is None or name != "name"]
+        first = {} if self.has_few_values else self._earlier(kept)
+        return np.unique([first.get(row, row) for row in range(self.n_rows)], return_inverse=True)[1]
 
     @cached_property
     def incomplete_rows(self) -> np.ndarray:

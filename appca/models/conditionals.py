@@ -185,8 +185,7 @@ def draw_log_scales(rng: Generator, law: LogScale) -> Array:
         with np.errstate(over="ignore"):
             return np.asarray(p * u - (a * np.exp(u) + b * np.exp(-u)) / 2 - offered)
 
-    log_accept = log_ratio(new) - log_ratio(np.zeros_like(new))
-    accepted = np.log1p(-rng.random(new.shape)) < log_accept
+    accepted = np.log1p(-rng.random(new.shape)) < log_ratio(new) - log_ratio(np.zeros_like(new))
     return np.asarray(np.where(accepted, new, 0.0))
 
 

@@ -222,8 +222,7 @@ def _screened(
     """Run EM from all starts on a sample of rows; return the best result, and if it was stopped."""
     sample, few, runs = rows, rows.n <= control.screened_rows, list[EMResult[FactorState]]()
     if not few:
-        learn_mean = control.settings.learn_mean
-        sample = some_rows(rng, rows, control.screened_rows, learn_mean=learn_mean)
+        sample = some_rows(rng, rows, control.screened_rows, learn_mean=control.settings.learn_mean)
     most = min(climb.REFINEMENT_ITERATIONS, control.max_iter)
     short = control._replace(tol=max(SAMPLE_TOL, control.tol), max_iter=most)
     for i, (name, begin) in enumerate(begins, start=1):

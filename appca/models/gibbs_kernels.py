@@ -207,8 +207,7 @@ def scan_columns(Z: Any, logits: Any, pseudo: float, log_rate: float, U: Any) ->
         for k in range(K):
             m = counts[k] - Z[n, k]
             if m + pseudo > 0.0:
-                odds = np.log(m + pseudo) - np.log(N - m)
-                Z[n, k] = U[n, k] < probability(odds + logits[n, k])
+                Z[n, k] = U[n, k] < probability(np.log(m + pseudo) - np.log(N - m) + logits[n, k])
             else:
                 free[u], a[u] = k, logits[n, k]
                 u += 1

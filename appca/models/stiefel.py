@@ -54,8 +54,7 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
 def upright(W: NDArray[Any]) -> NDArray[Any]:
     """Flip columns of W (D, K) so that the largest entry of each is positive."""
     size = np.abs(W)
-    first = np.argmax(size >= (1.0 - TIE) * size.max(axis=0), axis=0)
-    largest = W[first, np.arange(W.shape[1])]
+    largest = W[np.argmax(size >= (1.0 - TIE) * size.max(axis=0), axis=0), np.arange(W.shape[1])]
     return np.asarray(W * np.where(largest < 0.0, -1.0, 1.0))
 
 

@@ -454,8 +454,7 @@ def _annealed(
     log_sum, error = _averaged(paths.log_weights, paths.families)
     sweeps = np.array([route.pilots * route.pilot.after, n_paths * route.paths.after])
     weighted = weighted_paths(paths.log_weights, paths.inclusion)
-    inclusion = np.average([learned, weighted], axis=0, weights=sweeps)
-    return log_sum, error, _capped(inclusion)
+    return log_sum, error, _capped(np.average([learned, weighted], axis=0, weights=sweeps))
 
 
 def _capped(p: Floats) -> Floats:
@@ -472,5 +471,4 @@ def _averaged(log_weights: Floats, families: Any) -> tuple[Floats, Floats]:
     log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
     weights = np.zeros((n, n_paths))  # sum of weights per family, as only families are independent
     np.add.at(weights, (np.arange(n)[:, None], families), np.exp(log_weights - log_sum[:, None]))
-    error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
-    return log_sum, error
+    return log_sum, np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)

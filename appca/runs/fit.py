@@ -190,8 +190,7 @@ def models_of(now: RunConfig) -> ModelsConfig:
     if L != LEARNED:
         return config
     earlier = ModelsConfig.earlier(home())
-    alike = (other for other in earlier if replace(other, n_active=active) == config)
-    return next(alike, config)
+    return next((other for other in earlier if replace(other, n_active=active) == config), config)
 
 
 def most_components(wanted: RunConfig, dataset: Dataset) -> int:
@@ -440,8 +439,7 @@ def prepare(
         B -= origin  # noqa: PLW2901 (the block is fresh)
         part = slice(start, start + len(B))
         C = coordinates[part] = B @ basis
-        left = np.einsum("nd,nd->n", B, B) - np.einsum("nq,nq->n", C, C)
-        outside[part] = np.maximum(left, 0.0)
+        outside[part] = np.maximum(np.einsum("nd,nd->n", B, B) - np.einsum("nq,nq->n", C, C), 0.0)
         start = part.stop
     return ground._replace(coordinates=coordinates, outside=outside)
 

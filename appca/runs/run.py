@@ -102,8 +102,7 @@ class RunConfig(OfModel):
         idle = set(MODELS[self.model].sampling) - set(settings)
         chosen = {name: value for name, value in self.parameters.items() if name not in idle}
         unknown = ", ".join(map(shortened, sorted(set(chosen) - set(settings))))
-        msg = f"{self.model} has the settings {', '.join(settings)}; got {unknown}."
-        refuse_if(unknown, msg)
+        refuse_if(unknown, f"{self.model} has the settings {', '.join(settings)}; got {unknown}.")
         parameters = settings | chosen
         _refuse_values(self.model, parameters)
         object.__setattr__(self, "parameters", parameters)

@@ -111,8 +111,7 @@ def draw(model: str, number: int, options: Options) -> tuple[np.ndarray, np.ndar
     W = rng.standard_normal((D, K))
     if model == "aPPCA":
         W = 2.0 * np.linalg.qr(W)[0]  # orthonormal directions; scores have variance 4
-    Z = rng.random((N, K)).argsort(axis=1) < L
-    X = np.where(Z, rng.standard_normal((N, K)), 0.0)
+    X = np.where(rng.random((N, K)).argsort(axis=1) < L, rng.standard_normal((N, K)), 0.0)
     Y = X @ W.T + options["noise_sd"] * rng.standard_normal((N, D))
     return Y[: N // 2], Y[N // 2 :]
 

@@ -128,8 +128,7 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
             start_button(dataset, config, "grid", label, done)
     if compared:
         others = len(config.cells) - compared if done < len(steps) else 0
-        scaled = len(scales_over(dataset, state.config())) > 1
-        _draw(config, table, place, buttons, others, scaled)
+        _draw(config, table, place, buttons, others, len(scales_over(dataset, state.config())) > 1)
     else:
         live()
     out = sum(k >= L for k in config.components for L in config.actives) - len(config.cells)

@@ -68,8 +68,7 @@ def _variations(shown: Shown) -> dict[str, RunConfig]:
     if now.model == "PPCA":
         return {}
     k, active = _sizes(shown)
-    data = services.dataset(now.dataset)
-    most = most_components(replace(now, model="PPCA", parameters={}), data)
+    most = most_components(replace(now, model="PPCA", parameters={}), services.dataset(now.dataset))
 
     def of(model: str, **size: int) -> RunConfig:
         return RunConfig(now.dataset, now.preprocessing, model, size)

@@ -248,8 +248,7 @@ def projections(dataset: Dataset, shown: fits.Shown, rows: np.ndarray | None) ->
         place = st.container()
         with st.container(horizontal=True, gap="medium"):
             inclusion = st.toggle(*INCLUSIONS, help=INCLUSION, persist_state="session")
-        named = any(shown.fitted.names)
-        columns = Columns(named, bool(inclusion), controls.is_by_type(dataset))
+        columns = Columns(any(shown.fitted.names), bool(inclusion), controls.is_by_type(dataset))
         with place:
             made = partial(projection_table, dataset, shown.fitted, rows, columns)
             table_buttons(made, shown, stem, columns=columns)

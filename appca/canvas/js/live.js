@@ -119,8 +119,7 @@ const picker = element('input', '', { type: 'file', multiple: '', hidden: '', ch
 const opener = button('', {}, () => picker.click(), 'Open files');
 /** @param {string} label @param {Record<string, string>} options @param {(value: string) => void} change */
 function chooser(label, options, change) {
-  const run = () => change(made.value);
-  const made = element('select', '', { 'aria-label': label, change: run });
+  const made = element('select', '', { 'aria-label': label, change: () => change(made.value) });
   made.append(...Object.entries(options).map(([value, text]) => new Option(text, value)));
   return made;
 }

@@ -26,8 +26,7 @@ export function around(rects) {
   const x = Math.min(...rects.map((rect) => rect.x));
   const y = Math.min(...rects.map((rect) => rect.y));
   const right = Math.max(...rects.map((rect) => rect.x + rect.w));
-  const bottom = Math.max(...rects.map((rect) => rect.y + rect.h));
-  return box(x, y, right - x, bottom - y);
+  return box(x, y, right - x, Math.max(...rects.map((rect) => rect.y + rect.h)) - y);
 }
 
 /** @param {Camera} cam @param {Rect} view @param {Rect} world @returns {Rect} */

@@ -163,8 +163,7 @@ export function buildMore(stage, actions, does) {
     if (many) box.append(group('Show', ghostly));
     const crowd = (/** @type {number} */ i) => does.update({ dense: 2 ** ((i - 4) / 4) });
     const word = stage.sheets?.wide === 1 ? 'Images' : 'Names';
-    const images = slider(word, Math.round(dense) + 4, 8, (i) => DENSE[i], crowd);
-    if (stage.sheets) box.append(images);
+    if (stage.sheets) box.append(slider(word, Math.round(dense) + 4, 8, (i) => DENSE[i], crowd));
     const saving = button('appca-option', {}, does.save, 'Save picture');
     saving.addEventListener('click', () => show(false));
     box.append(element('div', 'appca-options', {}, saving));

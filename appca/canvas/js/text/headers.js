@@ -88,7 +88,7 @@ function drawFoot({ context, meta, pictures, theme }, { card, panel, part }, pad
   for (const [i, names] of part.layout.axes?.entries() ?? []) {
     const name = names.find((text) => widthOf(context, text, style) < card.w / 2 - pad - 24);
     const x = card.x + pad + (i * card.w) / 2;
-    if (name) write(context, `${name} ${'→↑'[i]}`, x, y + 0.12 * high, look);
+    if (name) write(context, `${name} ${'→↑'[i]}`, x, (i ? card.y : y) + 0.12 * high, look);
   }
   if (part.layout.axes) return;
   const others = panel.components.filter((k) => !panel.axes.includes(k));
@@ -106,8 +106,7 @@ function drawFoot({ context, meta, pictures, theme }, { card, panel, part }, pad
   marks.forEach(([k, mark], i) => {
     const x = card.x + pad + i * Math.min(room, wide + 6);
     if (side) pictures.draw(+k, box(x, y, side, side));
-    const text = wide > room && side ? `${mark}` : texts[i];
-    write(context, text, x + side + 2, y + 0.12 * high, look);
+    write(context, wide > room && side ? `${mark}` : texts[i], x + side + 2, y + 0.12 * high, look);
   });
 }
 
@@ -189,8 +188,7 @@ export class Pictures {
     if (this.sheet || into !== context) return;
     const style = font(Math.max(10, w * 0.34), 600);
     const look = /** @type {const} */ ({ style, colour: theme.soft, align: 'center' });
-    const number = `${meta.components[component].number}`;
-    write(into, number, x + w / 2, y + h / 2 - w * 0.19, look);
+    write(into, `${meta.components[component].number}`, x + w / 2, y + h / 2 - w * 0.19, look);
   }
 }
 

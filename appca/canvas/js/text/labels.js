@@ -477,8 +477,7 @@ export function drawRings(stage) {
   for (const spot of placed)
     for (const [, u, v] of points.get(spot.key) ?? []) {
       const at = pointToPage(spot, u, v);
-      const radius = Math.min(9, 3 + spot.plot.w / 40);
-      const ring = () => context.arc(...at, radius, 0, 7);
+      const ring = () => context.arc(...at, Math.min(9, 3 + spot.plot.w / 40), 0, 7);
       if (holds(spot.plot, ...at)) trace(context, { colour: theme.primary, width: 2 }, ring);
     }
 }
