@@ -78,8 +78,7 @@ def altered(change: Change = id, **members: bytes | None) -> io.BytesIO:
 
 def rolled() -> io.BytesIO:
     """Return the session file with scores shifted by one row."""
-    scores = np.roll(sent()[0].fitted.scores, 1, 0)
-    return altered(**{"runs/0/scores.npy": npy(scores)})
+    return altered(**{"runs/0/scores.npy": npy(np.roll(sent()[0].fitted.scores, 1, 0))})
 
 
 def npy(values: np.ndarray) -> bytes:

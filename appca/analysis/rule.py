@@ -34,8 +34,7 @@ class Clause(NamedTuple):
         if self.value is not None:
             return np.asarray(frames.class_names(values) == self.value, dtype=bool)
         x, low = frames.numbers_of(values), -np.inf if self.low is None else self.low
-        high = np.inf if self.high is None else self.high
-        return np.asarray((x > low) & (x < high))
+        return np.asarray((x > low) & (x < (np.inf if self.high is None else self.high)))
 
     def words(self, names: Sequence[str] = ()) -> str:
         """Return the condition in words; `names` are names of components."""
@@ -67,8 +66,7 @@ def called(column: str, names: Sequence[str] = ()) -> str:
     kind, k = component_of(column)
     if not k:
         return shortened(column)
-    named = names[k - 1] if k <= len(names) else ""
-    name = shortened(named) or k
+    name = shortened(names[k - 1] if k <= len(names) else "") or k
     return f"uses {name}" if kind == USES else f"score on {name} (if used)"
 
 

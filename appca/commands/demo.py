@@ -29,9 +29,8 @@ def add(commands: parsing.Commands) -> None:
         (("-K", "--components"), range(2, 13), "numbers of components"),
         (("-L", "--active"), range(1, 4), "numbers of components a row uses"),
     ):
-        about = f"{meaning} (default: {numbers[0]}-{numbers[-1]})"
         look: Any = {"type": span, "default": numbers, "metavar": "FIRST-LAST"}
-        parser.add_argument(*flags, help=about, **look)
+        parser.add_argument(*flags, help=f"{meaning} (default: {numbers[0]}-{numbers[-1]})", **look)
     writing.add_page(parser, "DATA")
 
 

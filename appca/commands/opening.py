@@ -90,8 +90,7 @@ def _dataset(
     flags |= {"missing": options.missing, "na_values": options.na_values}
     chosen |= {name: value for name, value in flags.items() if value}
     try:
-        read = read_apart if by_libraries(files) else read_many
-        return read(files, limits=limits, **chosen)
+        return (read_apart if by_libraries(files) else read_many)(files, limits=limits, **chosen)
     except InputError as error:
         if (hint := _hint(error, options)) is None:
             raise

@@ -430,10 +430,9 @@ def thumbnail(figure: go.Figure) -> go.Figure:
         trace["type"], marker["size"] = "scatter", POINT
         if "lines" in trace.get("mode", ""):  # lines have few points
             continue
-        n = len(trace["x"])
         for part in (trace, marker):
             for name, values in [*part.items()]:
-                if np.ndim(values) and len(values) == n:
+                if np.ndim(values) and len(values) == len(trace["x"]):
                     part[name] = np.asarray(values)[::step]
     layout = figure.layout.to_plotly_json()
     layout.pop("annotations", None)

@@ -242,10 +242,9 @@ def _matched(
     # matched components keep their numbers; the others get free numbers
     there = {k: place for k, (place, _) in on_screen.items()}
     placed = {k: place for k, place in there.items() if place < K}
-    free = sorted(set(range(K)) - set(placed.values()))
     falling = np.argsort(-power, kind="stable").tolist()
     rest = sorted((k for k in falling if k not in placed), key=lambda k: there.get(k, np.inf))
-    placed |= dict(zip(rest, free, strict=True))
+    placed |= dict(zip(rest, sorted(set(range(K)) - set(placed.values())), strict=True))
     registry = registry.followed_by(numbers[new], rows[new] * signs[new, None])
     places = tuple(int(placed[k]) + 1 for k in range(K))
     return _Stored(tuple(numbers.tolist()), tuple(signs.tolist()), ("",) * K, places), registry

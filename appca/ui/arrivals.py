@@ -145,10 +145,9 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
     hidden = set() if report.get("lines") or "lines" in options else {"lines"}
     if kind == "hdf5" and "arrays" not in report:  # 10x counts have a fixed orientation
         hidden.add("transpose")
-    names = [*_CHIPS.get(kind or "", "").split(), "feature_type", "na_values", "missing"]
     return [
         Chip(name, _CHOICES[name][0], choices[name], now.get(name))
-        for name in names
+        for name in [*_CHIPS.get(kind or "", "").split(), "feature_type", "na_values", "missing"]
         if choices[name] and name not in hidden
     ]
 

@@ -357,9 +357,8 @@ def _tests(
     of, how = (shown.fitted.scores[rows], shown.fitted.active[rows]), (adjusted, measures)
     parts = [associated(*of, part | covariates, *how, random_state=0) for part in families]
     parts[1:] = [part.assign(technical="") for part in parts[1:]]  # a sum resembles its parts
-    said = {"adjusted_for": ", ".join(adjusted)} if adjusted else {}
     tests = pd.concat(parts).sort_values(["q", "effect"], ascending=[True, False], kind="stable")
-    tests = tests.assign(**said)
+    tests = tests.assign(**{"adjusted_for": ", ".join(adjusted)} if adjusted else {})
     tests.attrs["least_q"] = min(part.attrs["least_q"] for part in parts)
     return tests
 

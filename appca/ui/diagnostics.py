@@ -122,10 +122,9 @@ def _components(dataset: Dataset, shown: Shown) -> None:
         "blank pixel is a weight of uncertain sign, within two standard deviations of 0. |cos| "
         "is 1 where draws have the direction of the component."
     )
-    html = kept(f"draws-{shown.key}", lambda: cards(shown.fitted, dataset))
     tall = len(shown.fitted.components) > MANY
     with st.container(height=HEIGHT if tall else "content", border=False):
-        st.html(html)
+        st.html(kept(f"draws-{shown.key}", lambda: cards(shown.fitted, dataset)))
 
 
 def cards(fitted: FittedRun, dataset: Dataset) -> str:
@@ -211,9 +210,8 @@ def in_short(dataset: Dataset, shown: Shown) -> str:
     is_odd = shown.config.stopped_at is not None or "floor" in shown.info.stop_reason
     if fitted.posterior or kit.still_improves(shown) or is_odd:
         return kit.ending(shown)
-    used = kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids))
     every = [
-        *used,
+        *kept(f"used-{shown.key}", lambda: diagnostics.of_components(fitted, dataset.ids)),
         *diagnostics.of_halves(*halves_here(dataset, shown)),
         *_of_rows(dataset, shown),
     ]

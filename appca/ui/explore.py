@@ -168,11 +168,10 @@ def _controls(
     more: dict[str, Any],
     acts: canvas.Acts | None = None,
 ) -> None:
-    active = now.parameters.get("n_active")
     most = max(fitting.most_components(now, dataset), now.k)  # the command line allows larger K
     hint, listed = _meaning(dataset, now.k, now.chosen_size), controls.is_listed(dataset)
     there: dict[str, Any] = {"colours": [], "colour": "", "views": [], "view": ""}
-    there["sizes"] = {"k": now.k, "l": active, "most_k": most, "hint": hint}
+    there["sizes"] = {"k": now.k, "l": now.parameters.get("n_active"), "most_k": most, "hint": hint}
     there["columns"] = 0 if listed else dataset.n_features
     there["steps"] = [state.can_step(-1), state.can_step(1)]
     with place:

@@ -341,10 +341,9 @@ def _cards(data: Dataset, now: PixelShape | None, offered: list[Judged], use: Us
     listed = list(dict.fromkeys([*mine, *(each.shape for each in offered[:CARDS])]))
     row, cards = int(np.argmax(np.var(data.X[:JUDGED], axis=1))), ""
     for i, shape in enumerate(listed):
-        picture = tag("img", "", src=data_uri(_picture(data, row, shape)), alt="")
         order = ORDERS[shape.by_column].lower() + ", colour" * (shape.channels == 3)
         name = tag("b", f"{shape.height} × {shape.width}") + tag("small", order)
-        body = tag("span", picture) + name
+        body = tag("span", tag("img", "", src=data_uri(_picture(data, row, shape)), alt="")) + name
         cards += button(body, "shape", i, css="ca-shape", pressed=shape == now)
     cards += button(tag("b", "No images"), "shape", -1, css="ca-shape", pressed=now is None)
 
@@ -466,10 +465,9 @@ def _overview(dataset: Dataset) -> None:
     if dataset.image_shape is None and not dataset.is_recording and dataset.n_features >= 4:
         key = f"ordered-{dataset.digest[:12]}"
         st.session_state[key] = dataset.is_ordered
-        label = "Features are in order, such as times or wavelengths"
         look: Any = {"on_change": state.pass_value, "help": "Components and rows become lines."}
         look["args"] = [key, lambda on: services.note(dataset.digest, ordered=on)]
-        st.toggle(label, key=key, **look)
+        st.toggle("Features are in order, such as times or wavelengths", key=key, **look)
     _pictures(dataset)
 
 

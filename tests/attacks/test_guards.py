@@ -69,8 +69,7 @@ def ask(door: Any, path: str, method: str = "GET", body: bytes = b"", **headers:
 
     async def receive() -> dict[str, Any]:
         received.append(1)
-        more = len(chunks) > 1
-        return {"type": "http.request", "body": chunks.pop(0), "more_body": more}
+        return {"type": "http.request", "body": chunks.pop(0), "more_body": len(chunks) > 1}
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)

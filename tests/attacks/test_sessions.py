@@ -110,8 +110,7 @@ def test_what_a_full_disk_left_out_is_added_by_opening_the_file_again(tmp_path, 
 
 def test_columns_of_long_names_are_sent_and_received(tmp_path):
     names = tuple(f"{'long ' * 400}{j}" for j in range(13))
-    facts = {"report": {"roles": {names[0]: "x"}}}
-    long = replace(small(), feature_names=names, provenance=facts)
+    long = replace(small(), feature_names=names, provenance={"report": {"roles": {names[0]: "x"}}})
     found = unpack("x.appca", io.BytesIO(pack(Session(long, []))), tmp_path)
     assert DatasetStore(tmp_path).get(found.dataset).feature_names == names
 

@@ -195,8 +195,7 @@ assert abs(model.noise_variance_ - 0.25) < 0.0025
 def test_a_fit_on_a_mapped_file_takes_a_fraction_of_its_size(seed, tmp_path):
     rng = np.random.default_rng(seed)
     W = np.linalg.qr(rng.standard_normal((400, 3)))[0].astype(np.float32)
-    shape = (100_000, 400)
-    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, shape)
+    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (100_000, 400))
     for start in range(0, len(X), 10_000):
         scores = 5.0 * rng.standard_normal((10_000, 3)) * np.eye(3)[rng.integers(0, 3, 10_000)]
         noise = 0.5 * rng.standard_normal((10_000, 400), dtype=np.float32)
@@ -643,8 +642,7 @@ def test_one_row_more_hardly_moves_a_fit_of_many(kind, seed):
     model.partial_fit(X[-1:])
     assert model.score(X) == pytest.approx(value, abs=0.01)
     close(model.components_, before, atol=0.02 * np.abs(before).max())
-    outlier = X[-1:] + 30.0 * before[:1]
-    model.partial_fit(outlier)
+    model.partial_fit(X[-1:] + 30.0 * before[:1])
     assert model.score(X) > value - 0.2
 
 

@@ -205,8 +205,7 @@ def test_candidates_are_the_named_starts_and_then_random_rotations():
 def test_first_variances_split_the_mean_square_into_captured_and_left(latent, seed):
     data = planted(500, 12, 4, 2, seed=seed)
     rows = rows_of(data.X)
-    chosen = settings(rows, 4, 2)._replace(latent=latent)
-    state = climb.first_state(rows, data.W, chosen)
+    state = climb.first_state(rows, data.W, settings(rows, 4, 2)._replace(latent=latent))
     kept = np.sort(project(rows, data.W) ** 2, axis=1)[:, 2:].sum()
     assert state.noise == pytest.approx((rows.squares.sum() - kept) / (500 * 10))
     if latent == "shared":
@@ -323,8 +322,7 @@ def test_it_stops_when_so_many_iterations_together_gain_less_than_their_share(wi
 
 
 def test_a_plateau_shorter_than_ten_iterations_does_not_stop_it():
-    heights = [0.0, *[1.0] * 9, 6.0, *[6.0] * 20]
-    path = ((height, i) for i, height in enumerate(heights))
+    path = ((height, i) for i, height in enumerate([0.0, *[1.0] * 9, 6.0, *[6.0] * 20]))
     assert iterate(path, tol=1e-3, max_iter=30).log_likelihood == 6.0
 
 

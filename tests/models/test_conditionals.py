@@ -122,8 +122,7 @@ def test_scale_moves_keep_their_density(seed, p, a, b):
     cdf /= cdf[-1]
     start = np.interp(rng.random(4000), cdf, grid)
     # the orbit seen from a point c: w is c times as long, x is 1 / c times as long
-    full = np.full(4000, p)
-    given = conditionals.LogScale(full, a * np.exp(start), b * np.exp(-start))
+    given = conditionals.LogScale(np.full(4000, p), a * np.exp(start), b * np.exp(-start))
     moved = start + conditionals.draw_log_scales(rng, given)
     assert stats.kstest(moved, lambda u: np.interp(u, grid, cdf)).pvalue > 1e-5
     assert (moved != start).mean() > 0.1

@@ -195,8 +195,7 @@ def test_momentum_stays_on_the_manifold_above_the_floor_and_within_reach(seed):
         assert ahead.noise >= settings.floor
         assert abs(np.log(ahead.noise / max(noise, settings.floor))) <= 1.0 + 1e-12
         close(ahead.shift, 1.9 * now.shift - 0.9 * before.shift)
-    fixed = extend(before, now, 0.9, settings._replace(latent=1.0))
-    equal(fixed.latent, now.latent)
+    equal(extend(before, now, 0.9, settings._replace(latent=1.0)).latent, now.latent)
     rows, settings, state = problem(seed, variant=ALL)
     now = state._replace(scale=0.999 * settings.most)
     ahead = extend(state._replace(scale=0.5 * settings.most), now, 0.9, settings)
@@ -295,14 +294,12 @@ SCALED = Variant(by_feature=True, row_scales=True)
 )
 def test_the_compiled_e_step_equals_that_of_numpy(shape, changes, seed):
     """Rows of all lengths of the last lanes, by own products and by those of a BLAS."""
-    at = scattered(seed, 130 + 7 * shape[1], shape, **changes)
-    agree(*at)
+    agree(*scattered(seed, 130 + 7 * shape[1], shape, **changes))
 
 
 def test_weights_large_logits_and_what_is_no_number_count_in_the_kernel_as_in_numpy(seed):
     weights = np.random.default_rng(seed).uniform(0.5, 3.0, 333)
-    at = scattered(seed, 333, (12, 5, 2), weights=weights, variant=SCALED)
-    agree(*at)
+    agree(*scattered(seed, 333, (12, 5, 2), weights=weights, variant=SCALED))
     state, rows, settings = scattered(seed, 333, (12, 5, 2), variant=SCALED)
     far = state._replace(scale=1e3 * state.scale, latent=1e6 * state.latent)
     found, wanted = (expect(far, rows, settings._replace(compiled=c)) for c in (True, False))
@@ -349,8 +346,7 @@ def test_the_compiled_e_step_counts_the_first_of_equal_logits(seed):
     X = np.zeros((64, 6))
     X[:, 5] = np.random.default_rng(seed).standard_normal(64)
     rows, state = about(X, None), SubspaceState(np.eye(6, 4), np.zeros(4), np.ones(4), 0.5)
-    sums = expect(state, rows, settings_of(rows, compiled=True))
-    close(sums.used, 32.0, rtol=1e-12)
+    close(expect(state, rows, settings_of(rows, compiled=True)).used, 32.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "d", "k"), [(1, 3, 4), (7, 33, 8), (64, 256, 4), (129, 300, 12)])
