@@ -197,7 +197,9 @@ def _texts(
 ) -> tuple[str, list[list[str]]]:
     """Return a panel's title, and texts for each axis, the longest first."""
     if header["kind"] == "map":
-        return header["title"], [*header.get("axes", ()), [""], [""]]
+        is_ticked = header["title"] == "Two features"  # so that a name needs no range
+        axes = [texts[is_ticked:] for texts in header.get("axes", ())]
+        return header["title"], [*axes, [""], [""]]
     components, axes = [meta["components"][k] for k in panel["components"]], []
     texts = [str(component["number"]) for component in components]
     numbers = f"{{{','.join(texts)}}}"

@@ -252,13 +252,15 @@ def _built(dataset: Dataset, pieces: described.RowParts, row: int) -> str:
         gap = np.zeros(len(spread), bool) if dataset.missing is None else dataset.missing[row]
         others = pieces.average, pieces.reconstruction
         far = np.sum([np.abs(pieces.original - other) for other in others], axis=0)
-        far = np.where(gap, -1.0, far / np.where(spread > 0, spread, 1.0))
+        spread = np.where(spread > 0, spread, 1.0)
+        far, z = np.where(gap, -1.0, far / spread), (pieces.original - pieces.average) / spread
         farthest = [j for j in np.argsort(-far, kind="stable")[:FEATURES].tolist() if not gap[j]]
         farthest += np.flatnonzero(gap)[:FEATURES].tolist()
         measured = ["missing" if gap[j] else number(pieces.original[j], 6) for j in farthest]
+        away = ("" if gap[j] else minus(f"{z[j]:+.1f}") for j in farthest)
         rebuilt = (number(x, 4) for x in pieces.reconstruction[farthest])
-        names = [dataset.column_names[j] for j in farthest]
-        return table(("", "value", "rebuilt"), zip(names, measured, rebuilt, strict=True))
+        columns = [dataset.column_names[j] for j in farthest], measured, away, rebuilt
+        return table(("", "value", "deviations", "rebuilt"), zip(*columns, strict=True))
     grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
     grey = on_page(dataset, grey)
     limit = max((float(np.abs(term).max()) for term in pieces.terms), default=1.0)
@@ -354,9 +356,8 @@ def nearest_classes(dataset: Dataset, near: np.ndarray) -> dict[str, np.ndarray]
     """Return by label the class of most of the nearest rows (m, NEAREST) of m rows."""
     said = dict[str, np.ndarray]()
     for label, names, codes in every(dataset)[:MOST_LABELS] if len(near) else ():
-        votes, is_old = overlap.votes(codes, near), len(near) == len(codes)
-        most = overlap.most_near(codes, near) if is_old else votes.argmax(axis=1)
-        of = zip(most, votes.max(axis=1), strict=True)
+        most = overlap.most_near(codes, near)
+        of = zip(most, overlap.votes(codes, near).max(axis=1), strict=True)
         texts = [f"{names[c]} ({n} of {overlap.NEAREST})" if n else "none" for c, n in of]
         said[f"nearest {label}"] = np.array(texts)
     return said
