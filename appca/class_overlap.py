@@ -10,7 +10,7 @@ from appca.words import minus, percent
 
 NEAREST, TYPICAL = 10, 7  # nearest rows; those of a usual row's class in classes that stand apart
 MOST_SHOWN, NAMED, MARKED = 10, 3, 5  # features; pairs of classes; of one class or name
-MOST_VALUES, WIDE = 1 << 24, 100  # numbers to rank or tell; features to tell
+MOST_VALUES, WIDE, AXES = 1 << 24, 200, 100  # numbers to rank or tell; features to tell; axes
 KINDS, LEAST, STARTS, SCORES, CLOUDS = 4, 5, 10, 4, 19  # kinds of a class; fewest rows; of k-means
 LEAST_IN_CLASS, FEW_APART, FIFTH, APART, FAR = 20, 3, 5, 1.5, 2.0  # rows; listed; how far
 NEARLY, MOST = 0.3, 0.5  # of the median distance to the nearest row; share of a class to be told
@@ -70,7 +70,9 @@ def sentence(table: np.ndarray, label: str, names: Sequence[str]) -> str:
     most = [f"{names[a]} among {names[b]} ({mixed[a, b]:,})" for a, b in pairs if mixed[a, b]]
     said = f"{percent(np.trace(table) / table.sum())} of rows lie among their own {label}"
     shares = table.sum(axis=1) / table.sum()
-    said += f", where {percent(shares.max())} are {names[shares.argmax()]}" * (shares.max() > MOST)
+    said += f", where {percent(shares.max())} are {names[shares.argmax()]}" * bool(
+        shares.max() > MOST
+    )
     return said + f"; most mixed: {', '.join(most)}" * bool(most)
 
 
@@ -119,13 +121,6 @@ def marked(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> tuple[list
         each = ([f"{names[j]} {minus(f'{delta[j]:+.2f}')}" for j in end] for end in ends)
         told.append((", ".join(next(each)), ", ".join(next(each))))
     return [f"{names[j]} {shares[j]:.2f}" for j in np.argsort(-shares)[:MOST_SHOWN]], told
-
-
-def nearest_means(Y: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> str:
-    """Say which mean of prepared rows Y (N, D) is nearest to that of each class."""
-    means = np.stack([Y[codes == code].mean(axis=0) for code in range(len(names))])
-    apart = np.linalg.norm(means[:, None] - means, axis=2) + np.diag(np.full(len(means), np.inf))
-    return ", ".join(f"of {names[c]} {names[d]}" for c, d in enumerate(apart.argmin(axis=1)))
 
 
 Pairs = list[tuple[str, str, str, float]]  # group, two classes, distance
@@ -326,10 +321,11 @@ def discriminated(
     classes, counts = np.unique(codes[codes >= 0], return_counts=True)
     classes = classes[counts >= FOLDS]
     rows = np.flatnonzero(np.isin(codes, classes))
+    table = np.zeros((codes.max() + 1,) * 2, int)
     if len(classes) < 2 or Y.size > MOST_VALUES:
-        return np.nan, {}
+        return table, {}
     if Y.shape[1] > WIDE:  # scores on principal axes, which are found without the classes
-        Y = PCA(min(WIDE, len(Y) - 1), svd_solver="randomized", random_state=0).fit_transform(Y)
+        Y = PCA(min(AXES, len(Y) - 1), svd_solver="randomized", random_state=0).fit_transform(Y)
     alone = len(np.unique(units[rows])) == len(rows)
     kind, groups = (StratifiedKFold, None) if alone else (StratifiedGroupKFold, units[rows])
     model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
@@ -337,8 +333,7 @@ def discriminated(
     for seed in range(REPEATS):
         how = {"cv": kind(FOLDS, shuffle=True, random_state=seed), "method": "predict_proba"}
         P += cross_val_predict(model, Y[rows], codes[rows], groups=groups, **how) / REPEATS
-    told, own = classes[P.argmax(axis=1)], P[codes[rows][:, None] == classes]
-    wrong = np.flatnonzero(own < UNLIKELY)
-    wrong = wrong[np.argsort(own[wrong], kind="stable")]
-    share = float((told == codes[rows]).mean())
-    return share, dict(zip(rows[wrong].tolist(), told[wrong].tolist(), strict=True))
+    told, p = classes[P.argmax(axis=1)], P[codes[rows][:, None] == classes]
+    np.add.at(table, (codes[rows], told), 1)
+    unlikely = np.argsort(p, kind="stable")[: (p < UNLIKELY).sum()]
+    return table, {int(rows[i]): (int(told[i]), float(p[i])) for i in unlikely}

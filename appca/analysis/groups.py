@@ -216,7 +216,8 @@ class ClassesApart(NamedTuple):
     sentence: str
     about: str  # what the table counts, and the features that differ most
     table: np.ndarray  # (C, C) rows by class and the class of most of their nearest rows
-    told: dict[int, int]  # rows unlikely in their class, the least likely first, to a likelier one
+    by_discriminants: np.ndarray  # (C, C) by class and that told from the others
+    told: dict[int, tuple[int, float]]  # see `class_overlap.discriminated`
     far: dict[int, float]  # see `class_overlap.apart_in_class`
     ends: class_overlap.Ends
     inside: class_overlap.Pairs  # see `class_overlap.inside_groups`
@@ -236,27 +237,32 @@ def classes_apart(
     said = class_overlap.sentence(table, label, names)
     is_unit = label == dataset.related
     units = np.arange(len(Y)) if is_unit else dataset.units
-    share, told = class_overlap.discriminated(Y, codes, units)
-    if np.isfinite(share):
-        said += f". Shrunken linear discriminants, cross-validated, tell {percent(share)}"
+    by_discriminants, told = class_overlap.discriminated(Y, codes, units)
+    if n := by_discriminants.sum():
+        share = percent(np.trace(by_discriminants) / n)
+        said += f". Shrunken linear discriminants, cross-validated, tell {share}"
+        if dataset.image_shape is None and 2 < Y.shape[1] == dataset.n_features:
+            two = class_overlap.two_apart(dataset.X, codes)
+            share = percent(np.trace(class_overlap.discriminated(Y[:, two], codes, units)[0]) / n)
+            said += f"; of {' and '.join(dataset.column_names[j] for j in two)} alone, {share}"
     others = f" of another {dataset.related}" * bool(dataset.related and not is_unit)
     about = f"Rows of each {label} by the commonest of their {NEAREST} nearest rows{others}; of "
-    about += "equally common ones their own, or else the nearer."
-    about += " Copies of the row do not count." * bool(dataset.repeated_rows)
+    about += "equally common ones the nearer." + " Copies do not count." * bool(
+        dataset.repeated_rows
+    )
+    about += " The two features are chosen with all rows." * ("alone" in said)
     ends, inside, far_names = class_overlap.Ends(), class_overlap.Pairs(), dict[int, float]()
     far = class_overlap.apart_in_class(Y, codes) if _are_comparable(dataset) else {}
     if dataset.image_shape is None and dataset.X.size <= class_overlap.MOST_VALUES:
         best, ends = class_overlap.marked(dataset.with_gaps(), dataset.column_names, codes)
         said += f". Share of ranks' variance between classes: {', '.join(best[:NAMED])}"
-    if 2 < len(names) <= class_overlap.MOST_SHOWN:
-        about += f" Nearest mean: {class_overlap.nearest_means(Y, codes, names)}."
     if dataset.image_shape is not None and "name" in {*dataset.labels} - {label}:
         of = dataset.labels["name"]
         far_names = class_overlap.far_groups(Y, codes, of)
         inside = class_overlap.inside_groups(dataset.X.astype(np.float64), codes, names, of)
         said += f". Nearest inside a name, of {len({pair[0] for pair in inside}):,}: "
         said += class_overlap.closest_inside(inside)
-    return ClassesApart(said, about, table, told, far, ends, inside, far_names)
+    return ClassesApart(said, about, table, by_discriminants, told, far, ends, inside, far_names)
 
 
 LEAST, LEAST_USERS = 2, 5  # minimum per side: rows; users of a component, to compare scores
@@ -378,7 +384,7 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
     rng = np.random.default_rng(0)  # fixed seed: repeated comparisons use the same sample
     drawn = [np.sort(rng.permutation(rows)[:most]) for rows in (group, rest)]
     if dataset.image_shape is not None:
-        measured += _strongest_pixel(dataset, *drawn)
+        measured += _strongest_pixel(dataset, *(dataset.X[rows] for rows in drawn))
     else:
         prepare, values = fitted.preprocessing.prepare, [*map(dataset.with_gaps, drawn)]
         if prepare is not None and prepare.is_by_row:  # sizes of rows are not in the fit
@@ -406,13 +412,10 @@ def _shades(dataset: Dataset, every: np.ndarray) -> Iterator[Any]:
         yield "image", [f"mean {colour}" for colour in colours], means, LEAST, every
 
 
-def _strongest_pixel(
-    dataset: Dataset, group: np.ndarray, rest: np.ndarray
-) -> list[GroupDifference]:
+def _strongest_pixel(dataset: Dataset, x: np.ndarray, y: np.ndarray) -> list[GroupDifference]:
     """Compare the pixel that differs most by Cohen's d, its p multiplied by their number."""
-    x, y = (dataset.X[rows].astype(np.float64) for rows in (group, rest))
-    spread = np.sqrt(x.var(axis=0) + y.var(axis=0))
-    d = (x.mean(axis=0) - y.mean(axis=0)) / np.maximum(spread, np.finfo(float).tiny)
+    spread = np.sqrt(x.var(axis=0, dtype=float) + y.var(axis=0, dtype=float))
+    d = (x.mean(axis=0, dtype=float) - y.mean(axis=0, dtype=float)) / np.maximum(spread, 1e-300)
     j = int(np.abs(d).argmax())
     told = differences("image", [feature_name(dataset, j)], x[:, [j]], y[:, [j]])
     return [each._replace(p=min(1.0, each.p * len(d))) for each in told]

@@ -277,9 +277,11 @@ class Dataset:
         codes = np.unique(self.labels.get(self.related, self.ids), return_inverse=True)[1]
         if self.related and codes.max() >= LEAST_UNITS - 1:
             return codes
-        kept = [of for name, of in self.labels.items() if self.image_shape is None or name != "name"]
+        is_table = self.image_shape is None
+        kept = [of for name, of in self.labels.items() if is_table or name != "name"]
         first = {} if self.has_few_values else self._earlier(kept)
-        return np.unique([first.get(row, row) for row in range(self.n_rows)], return_inverse=True)[1]
+        earliest = [first.get(row, row) for row in range(self.n_rows)]
+        return np.unique(earliest, return_inverse=True)[1]
 
     @cached_property
     def incomplete_rows(self) -> np.ndarray:

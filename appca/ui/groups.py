@@ -71,9 +71,9 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
         _comparison_table(comparison)
         some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
         st.caption(
-            "Mann-Whitney tests for numbers, chi-square or Fisher's exact test for shares, with a "
-            "correction (Benjamini-Hochberg). Rows chosen by scores necessarily differ in them. "
-            f"Numbers are medians, or means where medians contradict the effect.{some}"
+            "Mann-Whitney, chi-square or Fisher's exact tests, corrected (Benjamini-Hochberg). Of "
+            "rows chosen by scores, scores differ. Numbers are medians, or means where medians "
+            f"contradict the effect.{some}"
         )
 
 
@@ -94,17 +94,6 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
             look: Any = {"on_select": "rerun", "selection_mode": "single-cell"}
             key = f"classes_apart-{shown.key}-{classes.title}"
             seen: Any = st.dataframe(pd.DataFrame(of.table, names, names), key=key, **look)
-            if of.ends:
-                columns = ["highest in the class, by Cliff's delta", "lowest"]
-                st.dataframe(pd.DataFrame(of.ends, names, columns), key="markers")
-            if of.inside:
-                columns = ["name", "nearest inside it", "and", "distance"]
-                lines = pd.DataFrame(of.inside[:MOST_PAIRS], columns=columns)
-                look = {"on_select": "rerun", "selection_mode": "single-row", "key": "inside"}
-                for i in st.dataframe(lines, **look)["selection"]["rows"]:
-                    named = np.flatnonzero(dataset.labels["name"] == of.inside[i][0])
-                    st.caption(markdown(", ".join(names[code] for code in classes.codes[named])))
-                    st.html(tag("img", "", src=strip(dataset, named), alt="", style="height:56px"))
             most = overlap.most_near(classes.codes, nearest(dataset, shown))
             for row, name in seen["selection"]["cells"]:
                 here = np.flatnonzero((classes.codes == row) & (most == names.index(name)))
@@ -114,6 +103,20 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
                 if dataset.image_shape is not None and len(here):
                     picture = strip(dataset, here[:IMAGES])
                     st.html(tag("img", "", src=picture, alt="their images", style="height:56px"))
+            if of.by_discriminants.any():
+                st.caption("By linear discriminants that are learned from the other rows")
+                st.dataframe(pd.DataFrame(of.by_discriminants, names, names), key="discriminants")
+            if of.ends:
+                columns = ["highest in the class, by Cliff's delta", "lowest"]
+                st.dataframe(pd.DataFrame(of.ends, names, columns), key="markers")
+            if of.inside:
+                columns = ["name", "nearest inside it", "and", "distance at one mean and length"]
+                lines = pd.DataFrame(of.inside[:MOST_PAIRS], columns=columns)
+                look = {"on_select": "rerun", "selection_mode": "single-row", "key": "inside"}
+                for i in st.dataframe(lines, **look)["selection"]["rows"]:
+                    named = np.flatnonzero(dataset.labels["name"] == of.inside[i][0])
+                    st.caption(markdown(", ".join(names[code] for code in classes.codes[named])))
+                    st.html(tag("img", "", src=strip(dataset, named), alt="", style="height:56px"))
         said = st.session_state.setdefault(state.KEYS.findings, {})  # the report includes it
         said[shown.key, f"{classes.title} apart"] = f"{of.sentence}. {of.about}"
 
@@ -131,7 +134,11 @@ def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
     mask, whose = np.isin(every, rows), f"The {counted(len(rows), 'row')} of {label}"
     offered = {REST: ("all other rows", every[~mask])} | offered
     kinds = [kind for kind in offered if kind != of]
-    against = st.selectbox("with", kinds, key=f"group_against-{of}-{key}", **look)
+    first = 0
+    for named, names, codes in controls.classes(dataset) if of == token else ():
+        if len(inside := np.unique(codes[mask])) == 1 and mask.sum() < (codes == inside[0]).sum():
+            first = kinds.index(f"{named} = {names[inside[0]]}")  # with the rest of the class
+    against = st.selectbox("with", kinds, first, key=f"group_against-{of}-{key}", **look)
     label, rows = offered[against]
     others = np.isin(every, rows) & ~mask
     n = counted(int(others.sum()), "row" if others.sum() == len(rows) else "other row")
@@ -319,10 +326,8 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
 SILHOUETTE = "Silhouette: near 1, a kind of its own; near 0, an arbitrary cut through the class."
 MANY_MISFITS, MOST_WRONG = 0.05, 0.02  # shares of rows: misfits of a bad fit; wrong labels
 HELP = (
-    "Far from its subspace: a large residual (Q). Far out within it: large scores (T²). "
-    "Listed whatever K and L: a value far beyond the others of its feature, or a large Mahalanobis "
-    "distance; a row whose 10 nearest are rather of another class, if classes stand apart; a row "
-    "far from the fifth nearest of its own."
+    "Far from its subspace: a large residual (Q). Far out within it: large scores (T²). Whatever "
+    "K and L: a value far beyond the others of its feature, or a large Mahalanobis distance."
 )
 WHAT_TO_DO = "Check the first rows. One far from its subspace is often an error, or of a kind that "
 WHAT_TO_DO += "the fit has not learned; one far out within it is extreme, or an error."
@@ -379,7 +384,9 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         mix = ", ".join(names[c] for c in overlap.mixed(codes, near))
         few = f"; those of {mix}, which mix, only if none of their own is near"
         told[f"Among rows of another {label}{few * bool(mix)}"] = places
-        unlike = {row: f"{ids[row]} (rather {names[c]})" for row, c in of.told.items()}
+        unlike = {
+            r: f"{ids[r]} ({percent(p, 1)}, rather {names[c]})" for r, (c, p) in of.told.items()
+        }
         told[f"Less than 5% likely in their {label}, by linear discriminants"] = unlike
         same = overlap.equal_to_others(dataset.equal_rows, codes)
         told[f"Equal to a row of another {label}"] = like(same)

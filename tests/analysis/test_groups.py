@@ -70,9 +70,11 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     assert of_classes.mixing(codes, near, 2).tolist() == [[59, 1], [1, 59]]
     assert of_classes.mixed(codes, near) == []
     assert of_classes.mixed(rng.permutation(codes), near) == [0, 1]
-    assert of_classes.discriminated(X, codes, n) == (118 / 120, {5: 0, 99: 1})
-    assert 0.3 < of_classes.discriminated(X, rng.permutation(codes), n // 2)[0] < 0.7
-    assert np.isnan(of_classes.discriminated(X[:8], codes[:8], n[:8])[0]), "too few of a class"
+    table, unlikely = of_classes.discriminated(X, codes, n)
+    assert (table.tolist(), [*unlikely]) == ([[59, 1], [1, 59]], [99, 5])
+    assert [to for to, own in unlikely.values() if own < 1e-3] == [1, 0]
+    assert 40 < np.trace(of_classes.discriminated(X, rng.permutation(codes), n // 2)[0]) < 80
+    assert not of_classes.discriminated(X[:8], codes[:8], n[:8])[0].any(), "too few of a class"
     planted = np.repeat([0, 1, 2, 2], 15) * 30.0  # of 15, 15 and 30 rows in class 0
     split = of_classes.kinds(X + np.r_[planted, planted][:, None], np.repeat([0, 1], 60), 3)
     assert [sorted(rows)[::14] for rows in split[:1]] == [[30, 44, 58]]
@@ -100,10 +102,12 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     assert (not found[0][1], {d.name for d in found[1][1]}) == (True, {*two.column_names})
     assert of_classes.unlike_class(X + [0, 0, 20, 0] * (n == 30)[:, None], codes)[30] == 2
     near_all = np.tile(np.arange(10), (11, 1))
-    assert of_classes.most_near(n[:11] // 2, near_all)[[4, 10]].tolist() == [2, 0], "the nearer"
+    assert of_classes.most_near(n[:11] // 2, near_all)[[4, 10]].tolist() == [0, 0], "the nearer"
     pairs = Dataset("pairs", X, n, {"subject": n // 2})
     assert (groups.nearest(pairs, of[1]) // 2 != n[:, None] // 2).all(), "other units"
     assert (groups.nearest(pairs, of[1], in_units=True) == near).all()
+    copied = Dataset("copied", np.vstack([X, X[:3]]), np.arange(123))
+    assert (groups.nearest(copied, of[1])[:3] < 120).all(), "not their copies"
     many = np.arange(1200)  # of which so many are at a site that sites are classes
     assert Dataset("m", np.c_[many, many % 7.0], many, {"site": many % 12}).related == ""
     lone = X + [4, 0, 0, 0] * (n == 30)[:, None]  # towards no other class
