@@ -13,7 +13,7 @@ MOST_SHOWN, NAMED, MARKED = 10, 3, 5  # features; pairs of classes; of one class
 MOST_VALUES, WIDE, AXES = 1 << 24, 200, 100  # numbers to rank or tell; features to tell; axes
 KINDS, LEAST, STARTS, SCORES, CLOUDS = 4, 5, 10, 4, 19  # kinds of a class; fewest rows; of k-means
 LEAST_IN_CLASS, FEW_APART, FIFTH, APART, FAR = 20, 3, 5, 1.5, 2.0  # rows; listed; how far
-NEARLY, MOST = 0.3, 0.5  # of the median distance to the nearest row; share of a class to be told
+NEARLY, MOST, UNLIKE = 0.3, 0.5, 1.4  # of a median distance; share of a class to be told; groups
 SLIGHT, REPEATS, FIRM = 0.1, 3, 0.1  # share of a deviation; cross-validations; least silhouette
 UNLIKELY, FOLDS = 0.05, 5  # probability of the own class to be told; also the fewest of a class
 VARIOUS = 10  # number of values that codes have at most
@@ -123,20 +123,22 @@ def marked(X: np.ndarray, names: Sequence[str], codes: np.ndarray) -> tuple[list
     return [f"{names[j]} {shares[j]:.2f}" for j in np.argsort(-shares)[:MOST_SHOWN]], told
 
 
+def at_one_contrast(X: np.ndarray) -> np.ndarray:
+    """Scale images (N, D) to one mean and one length, so that faint ones are not near for it."""
+    Z = X - X.mean(axis=1, keepdims=True, dtype=np.float64)
+    return np.asarray(Z / np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), 1e-300))
+
+
 Pairs = list[tuple[str, str, str, float]]  # group, two classes, distance
 
 
-def inside_groups(X: np.ndarray, codes: np.ndarray, names: Sequence[str], of: np.ndarray) -> Pairs:
-    """Return pairs of images X (N, D) of different classes inside groups `of` (N,), nearest first.
-
-    Images are scaled to one mean and one length, so that faint ones are not near for it.
-    """
-    Z, pairs = X - X.mean(axis=1, keepdims=True), Pairs()
-    Z /= np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), np.finfo(float).tiny)
+def inside_groups(Y: np.ndarray, codes: np.ndarray, names: Sequence[str], of: np.ndarray) -> Pairs:
+    """Return pairs of rows of different classes inside groups `of` (N,), the nearest first."""
+    pairs = Pairs()
     for group in np.unique(of):
         rows = np.flatnonzero((of == group) & (codes >= 0))
         rows = rows[np.argsort(codes[rows], kind="stable")]
-        apart = np.linalg.norm(Z[rows][:, None] - Z[rows], axis=2)
+        apart = np.linalg.norm(Y[rows][:, None] - Y[rows], axis=2)
         for i, j in np.argwhere(codes[rows][:, None] < codes[rows]).tolist():
             first, second = codes[rows[[i, j]]]
             pairs.append((str(group), names[first], names[second], float(apart[i, j])))
@@ -180,7 +182,7 @@ def far_groups(Y: np.ndarray, codes: np.ndarray, of: np.ndarray) -> dict[int, fl
         away[rows] = far / max(np.median(far), np.finfo(float).tiny)
     _, group, sizes = np.unique(of, return_inverse=True, return_counts=True)
     mean = (np.bincount(group, away) / sizes)[group]
-    rows = np.flatnonzero(mean > APART)
+    rows = np.flatnonzero(mean > UNLIKE)
     earlier = [np.count_nonzero(group[:row] == group[row]) for row in rows]
     return {int(row): float(mean[row]) for row in rows[np.lexsort((-mean[rows], earlier))]}
 
@@ -245,8 +247,7 @@ def kinds(Y: np.ndarray, codes: np.ndarray, most: int, types: Any = None) -> lis
         elif types is not None and n:
             left, sizes, _ = np.linalg.svd(Y[rows] - Y[rows].mean(axis=0), full_matrices=False)
             scores = (left * sizes)[:, : max(1, min(SCORES, len(rows) // FOLDS, len(sizes)))]
-            beyond = beyond_gap(Y[rows])
-            parts = [part for part in map(np.flatnonzero, (beyond, ~beyond)) if len(part)]
+            parts = [np.flatnonzero(beyond_gap(Y[rows]) == is_far) for is_far in (True, False)]
             for number in range(n, 1, -1):
                 of = types(scores, number)
                 members = [np.flatnonzero(of == kind) for kind in range(of.max() + 1)]

@@ -238,6 +238,9 @@ def classes_apart(
     is_unit = label == dataset.related
     units = np.arange(len(Y)) if is_unit else dataset.units
     by_discriminants, told = class_overlap.discriminated(Y, codes, units)
+    if dataset.image_shape is not None:  # unlikely images need a second opinion
+        is_among = class_overlap.most_near(codes, near) == codes
+        told = {row: of for row, of in told.items() if not is_among[row]}
     if n := by_discriminants.sum():
         share = percent(np.trace(by_discriminants) / n)
         said += f". Shrunken linear discriminants, cross-validated, tell {share}"
@@ -256,10 +259,10 @@ def classes_apart(
     if dataset.image_shape is None and dataset.X.size <= class_overlap.MOST_VALUES:
         best, ends = class_overlap.marked(dataset.with_gaps(), dataset.column_names, codes)
         said += f". Share of ranks' variance between classes: {', '.join(best[:NAMED])}"
-    if dataset.image_shape is not None and "name" in {*dataset.labels} - {label}:
-        of = dataset.labels["name"]
-        far_names = class_overlap.far_groups(Y, codes, of)
-        inside = class_overlap.inside_groups(dataset.X.astype(np.float64), codes, names, of)
+    if dataset.related == "name" != label:
+        alike, of = class_overlap.at_one_contrast(dataset.X), dataset.labels["name"]
+        far_names = class_overlap.far_groups(alike, codes, of)
+        inside = class_overlap.inside_groups(alike, codes, names, of)
         said += f". Nearest inside a name, of {len({pair[0] for pair in inside}):,}: "
         said += class_overlap.closest_inside(inside)
     return ClassesApart(said, about, table, by_discriminants, told, far, ends, inside, far_names)
@@ -381,8 +384,7 @@ def compare(dataset: Dataset, fitted: FittedRun, sides: np.ndarray) -> GroupComp
         x, y = (values[rows[classed[rows]]] for rows in (group, rest))
         measured += differences(kind, titles, x, y, least) if len(x) and len(y) else []
     sampled, most = None, max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
-    rng = np.random.default_rng(0)  # fixed seed: repeated comparisons use the same sample
-    drawn = [np.sort(rng.permutation(rows)[:most]) for rows in (group, rest)]
+    drawn = [np.sort(np.random.default_rng(0).permutation(of)[:most]) for of in (group, rest)]
     if dataset.image_shape is not None:
         measured += _strongest_pixel(dataset, *(dataset.X[rows] for rows in drawn))
     else:

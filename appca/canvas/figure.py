@@ -118,12 +118,12 @@ def _name_classes(
     sizes, middles = np.bincount(codes, minlength=len(names))[: len(names)], np.empty((0, 2))
     room = np.multiply(WORD, [np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
     look: dict[str, Any] = {"weight": "bold", "size": 9, "ha": "center"}
-    look["path_effects"] = [withStroke(linewidth=3, foreground=ground)]
+    look["path_effects"] = [withStroke(linewidth=1.5, foreground=ground)]
     for code in np.argsort(-sizes, kind="stable")[: (sizes > 0).sum()]:
         middle = np.median(at[:, codes == code], axis=1)
         if not (np.abs(middles - middle) < room).all(axis=1).any():
             middles = np.vstack([middles, middle])
-            axes.text(middle[0], middle[1], shortened(names[code], 20), color=table[code], **look)
+            axes.text(middle[0], middle[1], shortened(names[code], 26), color=table[code], **look)
 
 
 def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:

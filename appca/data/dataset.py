@@ -266,7 +266,8 @@ class Dataset:
             n, is_in = len(np.unique(of)), str(self.ids[0]).startswith(f"{of[0]}, ")
             if is_in:
                 is_in = bool(np.char.startswith(self.ids, np.char.add(of.astype(str), ", ")).all())
-            is_unit = n >= LEAST_UNITS and self.n_rows <= MOST_IN_UNIT * n and UNIT.search(name)
+            is_named = UNIT.search(name) or (name == "name" and self.image_shape is not None)
+            is_unit = n >= LEAST_UNITS and self.n_rows <= MOST_IN_UNIT * n and is_named
             if n <= self.n_rows // 2 and (is_in or is_unit):
                 return name
         return ""
@@ -277,9 +278,7 @@ class Dataset:
         codes = np.unique(self.labels.get(self.related, self.ids), return_inverse=True)[1]
         if self.related and codes.max() >= LEAST_UNITS - 1:
             return codes
-        is_table = self.image_shape is None
-        kept = [of for name, of in self.labels.items() if is_table or name != "name"]
-        first = {} if self.has_few_values else self._earlier(kept)
+        first = {} if self.has_few_values else self._earlier(self.labels.values())
         earliest = [first.get(row, row) for row in range(self.n_rows)]
         return np.unique(earliest, return_inverse=True)[1]
 

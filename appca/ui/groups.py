@@ -295,7 +295,7 @@ def _kinds(dataset: Dataset, shown: Shown, classes: Classes) -> None:
         seen = tag("img", "", src=strip(dataset, some), alt="from the centre") if drawn else ""
         sides = ((d.name, *differences.sides(d)) for d in unlike[:FEATURES])
         how = "; ".join(f"{name} {here}, the others {there}" for name, here, there in sides)
-        seen += "" if drawn else tag("div", words(how or "no clear kinds"))
+        seen += "" if drawn else tag("div", words(how or "no kinds found"))
         seen = tag("div", tag("b", words(name)) + tag("span", about, "ca-quiet")) + seen
         cards += kit.button(seen, "kind", place, f"Select {size} of {name}", "ca-act ca-group")
 
@@ -384,10 +384,8 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         mix = ", ".join(names[c] for c in overlap.mixed(codes, near))
         few = f"; those of {mix}, which mix, only if none of their own is near"
         told[f"Among rows of another {label}{few * bool(mix)}"] = places
-        unlike = {
-            r: f"{ids[r]} ({percent(p, 1)}, rather {names[c]})" for r, (c, p) in of.told.items()
-        }
-        told[f"Less than 5% likely in their {label}, by linear discriminants"] = unlike
+        low = {r: f"{ids[r]} ({percent(p, 1)}, rather {names[c]})" for r, (c, p) in of.told.items()}
+        told[f"Less than 5% likely in their {label}, by linear discriminants"] = low
         same = overlap.equal_to_others(dataset.equal_rows, codes)
         told[f"Equal to a row of another {label}"] = like(same)
         far = {row: f"{ids[row]} ({names[codes[row]]}, {x:.1f} times)" for row, x in of.far.items()}

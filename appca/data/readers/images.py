@@ -156,7 +156,8 @@ def labels_of(paths: list[PathParts], stems: list[str]) -> dict[str, np.ndarray]
     folders = [path[-2] if len(path) > 1 else "" for path in paths]
     if len(set(folders)) > 1:
         labels = {"class": folders, "folder": ["/".join(path[:-2]) for path in paths]}
-        labels |= {"name": stems} if 2 * len(set(stems)) <= len(stems) else {}
+        is_named = len({re.sub(r"\d", "", stem) for stem in stems}) > 1  # not only numbered
+        labels |= {"name": stems} if is_named and 2 * len({*stems}) <= len(stems) else {}
         return {key: np.array(labels[key]) for key in labels if len(set(labels[key])) > 1}
     for form in _CLASS_AND_NUMBER:
         matches = [match for stem in stems if (match := form.fullmatch(stem))]
