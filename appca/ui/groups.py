@@ -444,12 +444,12 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             said_of = f"{what} ({len(of):,}): {listed([*of.values()], 3)}"
             st.markdown(markdown(said_of), width="content")
             if dataset.image_shape is not None:
-                picture = strip(dataset, places[:LINES])
+                picture = strip(dataset, places[:IMAGES])
                 st.html(tag("img", "", src=picture, alt="the first ones", style="height:40px"))
             press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
             gone = counted(len(of), "row")
             is_few = len(of) <= MOST_WRONG * dataset.n_rows  # else classes overlap
-            if key != "farthest" and (key != "among" or is_few):
+            if key != "farthest" and (is_few or key not in ("among", "less")):
                 controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
     columns |= rows.nearest_classes(dataset, nearest(dataset, shown))
     row = rows.draw(dataset, shown.fitted, said, order, shown.key, columns)
