@@ -146,13 +146,17 @@ def inside_groups(Y: np.ndarray, codes: np.ndarray, names: Sequence[str], of: np
 
 
 def closest_inside(pairs: Pairs) -> str:
-    """Count in how many groups two classes are nearest, from either one."""
+    """Count in how many groups two classes are nearest, from either one; the closest come first."""
     nearest = dict[tuple[str, str], tuple[str, str]]()
     for group, *two, _ in reversed(pairs):  # the nearest come first
         nearest |= {(group, name): (two[0], two[1]) for name in two}
     once = sorted({(two, group) for (group, _), two in nearest.items()})
+    apart = dict[tuple[str, str], list[float]]()
+    for _, first, second, away in pairs:
+        apart.setdefault((first, second), []).append(away)
     most = Counter(two for two, _ in once).most_common(MARKED)
-    return ", ".join(f"{a} and {b} ({n:,})" for (a, b), n in most)
+    usual = sorted((float(np.median(apart[two])), *two, n) for two, n in most)
+    return ", ".join(f"{a} and {b} ({n:,}, usually {away:.2f} apart)" for away, a, b, n in usual)
 
 
 def apart_in_class(Y: np.ndarray, codes: np.ndarray) -> dict[int, float]:

@@ -11,7 +11,7 @@ from appca.words import capital, counted, listed, minus, percent, refuse_if, sho
 
 Rows = Callable[[], Iterator[np.ndarray]]  # iterates again over float64 blocks, NaN if missing
 WINDOW, ORDER = 11, 2  # Savitzky-Golay filter; the window is shorter if there are fewer features
-MOST_QUANTILES, MOST_RANKED, MOST_JUDGED = 256, 10_000, 1 << 21
+MOST_QUANTILES, MOST_RANKED, MOST_JUDGED, SMALL = 256, 10_000, 1 << 21, 0.1
 
 
 def _medians(of: Callable[[np.ndarray], np.ndarray]) -> Callable[[Rows], np.ndarray]:
@@ -94,6 +94,14 @@ def _quantiles(rows: Rows) -> np.ndarray:
     return np.asarray(QuantileTransformer(n_quantiles=n, subsample=None).fit(some).quantiles_)
 
 
+def _small(rows: Rows) -> np.ndarray:
+    """Return a small size (D,) of each feature's values: a tenth of the others are smaller."""
+    step = max(1, sum(len(x) for x in rows()) // MOST_RANKED)
+    sizes = np.concatenate([np.abs(x[::step]) for x in rows()])
+    sizes = np.where((sizes > 0).any(axis=0), sizes, 1.0)
+    return np.asarray(np.nanquantile(np.where(sizes > 0, sizes, np.nan), SMALL, axis=0))
+
+
 def _ranks(quantiles: np.ndarray) -> Any:
     from sklearn.preprocessing import QuantileTransformer
 
@@ -120,7 +128,12 @@ PREPARATIONS = {
     "log1p": Preparation(
         "log(1 + x)", lambda x, _: np.log1p(x), lambda y, _: np.expm1(np.maximum(y, 0))
     ),
-    "asinh": Preparation("asinh(x)", lambda x, _: np.arcsinh(x), lambda y, _: np.sinh(y)),
+    "asinh": Preparation(
+        "asinh(x / scale)",
+        lambda x, small: np.arcsinh(x / small),
+        lambda y, s: np.sinh(y) * s,
+        _small,
+    ),
     "counts": Preparation(
         "log(1 + x) of counts per row",
         lambda x, total: np.log1p(x * (total / _or_one(x.sum(axis=1, keepdims=True)))),
@@ -163,7 +176,7 @@ class Prepared(NamedTuple):
     """A preparation with the array it learned from rows."""
 
     name: str
-    learned: np.ndarray  # (m,), or (Q, D) for ranks
+    learned: np.ndarray  # (m,), (D,) for asinh, or (Q, D) for ranks
 
     @classmethod
     def fit(cls, name: str, rows: Rows) -> "Prepared":
@@ -200,7 +213,7 @@ class Prepared(NamedTuple):
 
     def suits(self, n_features: int) -> bool:
         """Whether the learned array matches this number of features."""
-        ends: dict[str, tuple[int, ...]] = {"ranks": (len(self.learned), n_features)}
+        ends = {"ranks": (len(self.learned), n_features), "asinh": (n_features,)}
         ends |= dict.fromkeys(("tfidf", "clr"), (n_features + 1,))
         ends |= dict.fromkeys(("snv", "snv_derivative"), (2,))
         return self.learned.shape == ends.get(self.name, (1,))
@@ -208,7 +221,7 @@ class Prepared(NamedTuple):
 
 def _checked(name: str, x: np.ndarray) -> np.ndarray:
     prefix = f"“{capital(PREPARATIONS[name].title)}” needs"
-    msg = f"{prefix} nonnegative values, but some are negative; choose asinh(x) or ranks."
+    msg = f"{prefix} nonnegative values, but some are negative; choose asinh or ranks."
     refuse_if(name in FROM_ZERO and (x < 0).any(), msg)
     msg = f"{prefix} complete rows; fill the missing cells or drop their rows."
     refuse_if(name in BY_ROW and np.isnan(x).any(), msg)
@@ -216,6 +229,7 @@ def _checked(name: str, x: np.ndarray) -> np.ndarray:
 
 
 LONG, MANY, HALF = 2.0, 10, 0.5  # minimum skewness, distinct values, share of columns or variance
+WIDE, LESS = 300.0, 1.0  # large values by small ones; skewness by which asinh must be better
 LEAST_ZERO, MOSTLY_ZERO, LEAST_COUNTED, LEAST_WORDS = 0.3, 0.8, 20, 50
 YEARS = (1800, 2100)
 MOST_ROWS, MOST_COLUMNS = 1_000, 100  # maximum numbers checked for sums
@@ -270,14 +284,18 @@ def proposed(dataset: Any) -> tuple[str, str]:
         is_closed = total.std() < CLOSED * total.mean() and total.std() < CLOSED**0.5 * apart
         if is_closed and (X.min(axis=0) == X).mean(axis=0).max() < MOST_AT_LEAST:
             return "clr", _of_shares(total, zero)
-    long[long] = np.abs(_skewness(X[:, long])) > LONG
+    small = _small(lambda: iter([X]))
+    decades = np.nanquantile(np.abs(X), 1 - SMALL, axis=0) / small
+    long[long] = (np.abs(_skewness(X[:, long])) > LONG) | (decades[long] > WIDE)
     if long.sum() < max(1, SOME * len(long), min(FEW_LONG, HALF * len(long))):
         return "", ""
     right = least >= 0 and bool((_skewness(X[:, long]) > 0).all())
-    shorter = right and (np.abs(_skewness(np.log1p(X[:, long]))) < LONG).mean() > HALF
+    logs, signed = np.log1p(np.maximum(X[:, long], 0)), np.arcsinh(X[:, long] / small[long])
+    by_log, by_asinh = (np.abs(_skewness(x)) for x in (logs, signed))
     reason = f"Tails are long in {long.sum():,} of {counted(X.shape[1], 'column')}."
-    signed = not right and (np.abs(_skewness(np.arcsinh(X[:, long]))) < LONG).mean() > HALF
-    return "log1p" if shorter else "asinh" if signed else "ranks", reason
+    is_better = right and by_log.mean() < by_asinh.mean() + LESS and (by_log < LONG).mean() > HALF
+    is_shorter = (by_asinh < LONG).mean() > HALF
+    return "log1p" if is_better else "asinh" if is_shorter else "ranks", reason
 
 
 def are_coefficients(dataset: Any) -> bool:

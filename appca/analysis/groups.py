@@ -171,13 +171,14 @@ def nearest(
 
     if not _are_comparable(dataset):
         return np.empty((0, NEAREST), int)
-    units = np.arange(dataset.n_rows) if in_units else dataset.units
+    alike = [dataset.copies] if in_units else [dataset.copies, dataset.units]
     of = None if X is None else fitted.preprocessing.transform(X)
-    k = NEAREST + (np.bincount(units).max() - 1) * (X is None)
+    k = NEAREST + sum(np.bincount(codes).max() - 1 for codes in alike) * (X is None)
     model = NearestNeighbors(n_neighbors=min(k, dataset.n_rows - 1), algorithm="brute")
     near = model.fit(prepared(dataset, fitted)).kneighbors(of, return_distance=False)
     if k > NEAREST:  # rows of one patient are alike whatever their class
-        order = np.argsort(units[near] == units[:, None], axis=1, kind="stable")
+        is_alike = np.any([codes[near] == codes[:, None] for codes in alike], axis=0)
+        order = np.argsort(is_alike, axis=1, kind="stable")
         near = np.take_along_axis(near, order, axis=1)
     return np.asarray(near[:, :NEAREST])
 
@@ -415,12 +416,13 @@ def _shades(dataset: Dataset, every: np.ndarray) -> Iterator[Any]:
 
 
 def _strongest_pixel(dataset: Dataset, x: np.ndarray, y: np.ndarray) -> list[GroupDifference]:
-    """Compare the pixel that differs most by Cohen's d, its p multiplied by their number."""
+    """Compare the pixel that differs most of those with a large d, its p times their number."""
     spread = np.sqrt(x.var(axis=0, dtype=float) + y.var(axis=0, dtype=float))
     d = (x.mean(axis=0, dtype=float) - y.mean(axis=0, dtype=float)) / np.maximum(spread, 1e-300)
-    j = int(np.abs(d).argmax())
-    told = differences("image", [feature_name(dataset, j)], x[:, [j]], y[:, [j]])
-    return [each._replace(p=min(1.0, each.p * len(d))) for each in told]
+    most = np.argsort(-np.abs(d), kind="stable")[:MOST_CLASSES]
+    names = [feature_name(dataset, j) for j in most]
+    told = sorted(differences("image", names, x[:, most], y[:, most]), key=lambda d: -abs(d.effect))
+    return [each._replace(p=min(1.0, each.p * len(d))) for each in told[:1]]
 
 
 def _members(title: str, codes: np.ndarray, named: Sequence[str]) -> Iterator[Any]:

@@ -45,10 +45,7 @@ class Parcels:
         return name
 
     def promise(self, what: str, make: Callable[[], bytes], kind: str) -> str:
-        """Return the name of content that is created when first requested.
-
-        `what` identifies the content: equal texts always mean equal bytes.
-        """
+        """Return the name of content, identified by `what`, that is made when first requested."""
         name = self.name(what.encode())
         with self._lock:
             self._promises[name] = (make, kind)

@@ -100,10 +100,7 @@ def rows_of_codes(codes: Codes, X: Any, labels: Any, images: Any) -> GivenRows:
 def scene_of_codes(
     codes: Codes, rows: GivenRows, maps: dict[str, Map], shape: tuple[int, ...] | None = None
 ) -> Scene:
-    """Lay out codes: panels of the largest supports and pairs of components, and maps.
-
-    `shape` is the shape of components that are images.
-    """
+    """Lay out codes of images of a shape: panels of supports and pairs of components, and maps."""
     shown = rows.pictures or rows.dataset
     pictured = shown.image_shape is not None
     usage = usage_of_slots(codes.slots, codes.values, codes.n_components, pictured=pictured)

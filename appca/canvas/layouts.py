@@ -39,10 +39,7 @@ def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
 
 
 def first_of(layouts: dict[str, Layout], varies: bool) -> str:
-    """Return the first layout: subspaces, or pairs if rows differ in number of components.
-
-    If they differ, a panel for each support would show only two of its axes.
-    """
+    """Return the first layout: subspaces, or pairs if rows differ in number of components."""
     subspaces = layouts["subspaces"].header
     in_use = len(subspaces["panels"]) + subspaces.get("other", {}).get("subspaces", 0)
     wanted = varies or in_use > PANELS_AT_FIRST

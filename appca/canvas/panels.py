@@ -43,10 +43,7 @@ def colour_choices(dataset: Dataset) -> dict[str, str]:
 
 
 def colour_of(dataset: Dataset, fitted: FittedRun, choice: str, trust: object = None) -> Colour:
-    """Return a colouring of rows by a label, a key of `COLOURS`, or "feature:" and a number.
-
-    `trust` (N, 3) belongs to the map.
-    """
+    """Return a colouring by a label, a key of `COLOURS`, or "feature:" and a number."""
     kind, _, name = choice.partition(":")
     if kind == "label":
         return label_colour(dataset, name)
@@ -167,10 +164,7 @@ class Groups(NamedTuple):
 
 
 def subspaces(usage: Usage) -> Groups:
-    """Return a group for each support in use, largest groups first.
-
-    If rows use more than two components, panels are ordered by component numbers instead.
-    """
+    """Return a group for each support, largest first, or by numbers if of over two components."""
     member = _keys(usage)
     counts = np.bincount(member)
     first = np.empty(len(counts), np.int64)

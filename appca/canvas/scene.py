@@ -314,12 +314,12 @@ def principal_map(Y: Any, names: tuple[str, ...] | None = None) -> Map:
 
 
 def axes_map(dataset: Dataset, fitted: FittedRun, features: list[int]) -> Map:
-    """Map rows by two features, prepared as in the fit; a missing value is at the mean."""
-    X, prepare, axes = dataset.X, fitted.preprocessing.prepare, list[list[str]]()
-    values, way = X[:, features], ""
+    """Map rows by two features, prepared as in the fit; the model fills missing values."""
+    X, prepare = fitted.completed(dataset.X, dataset.missing), fitted.preprocessing.prepare
+    values, way, axes = X[:, features], "", list[list[str]]()
     if prepare is not None and not prepare.is_by_row:
-        if prepare.learned.shape[1:] == X.shape[1:]:  # one array for each feature
-            prepare = prepare._replace(learned=prepare.learned[:, features])
+        if prepare.learned.shape[-1:] == X.shape[1:]:  # numbers for each feature
+            prepare = prepare._replace(learned=prepare.learned[..., features])
         values = prepare.apply(values.astype(np.float64))
         way = f" as {prepare.title}"
     for j in features:

@@ -56,10 +56,7 @@ def show_share(stage: str, share: float) -> None:
 
 
 class Meter:
-    """Shows the iterations of a fit, on a terminal only.
-
-    The `plan` is printed before the first iteration, unless the fit is refused.
-    """
+    """Shows a fit's plan before its first iteration, and its iterations, on a terminal only."""
 
     def __init__(self, n_rows: int, plan: Callable[[], None] = lambda: None) -> None:
         self.n_rows, self.plan = n_rows, plan

@@ -276,9 +276,13 @@ class Dataset:
     def units(self) -> np.ndarray:
         """The unit (N,) of related rows, or of copies where units are fewer than `LEAST_UNITS`."""
         codes = np.unique(self.labels.get(self.related, self.ids), return_inverse=True)[1]
-        if self.related and codes.max() >= LEAST_UNITS - 1:
-            return codes
-        first = {} if self.has_few_values else self._earlier(self.labels.values())
+        return codes if self.related and codes.max() >= LEAST_UNITS - 1 else self.copies
+
+    @cached_property
+    def copies(self) -> np.ndarray:
+        """A number (N,) for each set of rows with equal features and labels, except names."""
+        kept = [of for name, of in self.labels.items() if name != "name"]
+        first = {} if self.has_few_values else self._earlier(kept)
         earliest = [first.get(row, row) for row in range(self.n_rows)]
         return np.unique(earliest, return_inverse=True)[1]
 

@@ -60,10 +60,7 @@ def file_bytes(name: str, file: File, limits: ReadLimits = LIMITS) -> bytes:
 
 
 def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
-    """Return the file unpacked on disk, so that it can be memory-mapped.
-
-    A path that is not gzipped is opened directly; anything else is copied to a `temporary_file`.
-    """
+    """Return the file on disk, unpacked if gzipped, so that it can be memory-mapped."""
     stream = file_stream(name, file, limits)
     start = stream.read(2)
     stream.seek(0)

@@ -55,10 +55,7 @@ class Scatter(NamedTuple):
 def scatters(
     panels: Sequence[Scatter], names: Sequence[str], columns: int = 3, size: float = 5
 ) -> go.Figure:
-    """Draw panels side by side with a common legend; images of points where there is space.
-
-    `size` is the diameter of a point in pixels.
-    """
+    """Draw panels side by side, with images where there is space; points are `size` pixels."""
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
     side, cells = (360, CELLS) if len(panels) > 1 else (560, LONE_CELLS)
@@ -208,10 +205,7 @@ def space(
 
 
 def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
-    """Draw matrices (N, K), below one another, with rows across and factors down (Z').
-
-    Only the first `MOST_INDICATORS` rows of a matrix are drawn.
-    """
+    """Draw the first `MOST_INDICATORS` rows of matrices (N, K), with factors down (Z')."""
     n, edges = len(matrices), 76
     height = edges + n * (92 if n > 1 else 190) + (n - 1) * 40
     figure = _panels(list(matrices), 1, 40 / (height - edges) if n > 1 else 0.0)

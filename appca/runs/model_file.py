@@ -171,10 +171,7 @@ def about_run(
 def model_bytes(
     config: RunConfig, model: FittedModel, info: RunInfo, names: Sequence[str] | None = None
 ) -> bytes:
-    """Return a model file, without the parts of a run that are not needed for new rows.
-
-    `names` are the names of the data's features, if any.
-    """
+    """Return a model file without what new rows do not need; `names` are those of features."""
     buffer, kept = io.BytesIO(), model.model_arrays() | about_run(config, info, names)
     write(buffer, {}, {f"{name}.npy": value for name, value in kept.items()})
     return buffer.getvalue()

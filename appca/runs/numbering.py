@@ -199,10 +199,7 @@ def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
 
 
 def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:
-    """Return a run whose components keep the numbers and signs of similar components in `before`.
-
-    If there is no such run, components are ordered by explained variance.
-    """
+    """Return a run numbered and signed as similar components in `before`, else by variance."""
     rows, screen = directions(fitted), None if before is None else directions(before)
     matched = _matched(rows, fitted.explained_variance, _nothing(rows.shape[1]), screen)
     return numbered(fitted, _as_shown(*matched))

@@ -473,7 +473,7 @@ def of(digest: str) -> Opened | None:
     if digest not in opened.choices:
         return None
     opened.digest, opened.options = digest, opened.choices[digest]
-    opened.draft = opened.options
+    opened.draft, opened.said = opened.options, ""  # which told of the other reading
     return opened
 
 

@@ -81,18 +81,20 @@ _of_fit, coloured = by_key(16)(scene_shown), by_key(16)(colour_of)
 
 def maps_of(dataset: Dataset, shown: fits.Shown) -> dict[str, Map]:
     """Return the maps of a fit that need no job: by PCA and, of tables, by two features."""
-    maps = {"pca": principal_of(dataset, shown.config)}
+    maps = {"pca": principal_of(dataset, shown.config, shown)}
     if axes := controls.axes_of(dataset, shown.fitted):
         maps["features"] = axes_map(dataset, shown.fitted, axes)
     return maps
 
 
-def principal_of(dataset: Dataset, config: RunConfig) -> Map:
-    """Return the map of the first two principal components of the preprocessed data."""
+def principal_of(dataset: Dataset, config: RunConfig, shown: fits.Shown | None = None) -> Map:
+    """Return the map of the first two principal components, with gaps filled by the fit shown."""
     before = services.prepared(dataset.digest, config.preprocessing)
-    key = f"pca-{dataset.digest}-{json.dumps(config.preprocessing)}"
-    few, dtype = dataset.n_rows <= MOST_COPIED, np.result_type(dataset.X.dtype, np.float32)
-    read = partial(before.transform if few else partial(before.blocks, dtype=dtype), dataset.X)
+    key, X = f"pca-{dataset.digest}-{json.dumps(config.preprocessing)}", dataset.X
+    if dataset.missing is not None and shown is not None:
+        key, X = f"{key}-{shown.key}", shown.fitted.completed(X, dataset.missing)
+    few, dtype = dataset.n_rows <= MOST_COPIED, np.result_type(X.dtype, np.float32)
+    read = partial(before.transform if few else partial(before.blocks, dtype=dtype), X)
     names = None if picture_shape(dataset) else dataset.feature_names
     return kept(key, lambda: principal_map(read() if few else read, names))
 

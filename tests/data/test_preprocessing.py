@@ -180,7 +180,7 @@ def counts(seed, d=30):
 
 EXPECTED = {
     "log1p": lambda X: np.log(1 + X),
-    "asinh": lambda X: np.log(X + np.sqrt(X**2 + 1)),
+    "asinh": lambda X: np.arcsinh(X / np.nanquantile(np.where(X, X, np.nan), 0.1, axis=0)),
     "counts": lambda X: np.log(1 + X.T / X.sum(axis=1) * np.median(X.sum(axis=1))).T,
     "sqrt": lambda X: X**0.5,
     "snv": lambda X: ((X.T - X.mean(axis=1)) / X.std(axis=1)).T,
@@ -237,9 +237,10 @@ PROPOSALS = {  # a preparation; rows with names of their features
     "tfidf": (counts(0, 60) * (counts(1, 60) > 8), WORDS),
     "snv": spectra(),
     "clr": (np.random.default_rng(0).dirichlet([9, 5, 3, 0.3], 200), None),
-    "log1p": (np.exp(2 * correlated(0, 200, 5)), None),
+    "log1p": (np.random.default_rng(0).lognormal(1, 1.5, (200, 5)), None),
     "asinh": (np.random.default_rng(0).standard_t(1.2, (200, 5)), None),
-    "ranks": (np.random.default_rng(0).standard_t(1.2, (200, 5)) / 1e3, None),
+    "asinh of small values": (np.random.default_rng(0).lognormal(-7, 1.5, (200, 5)), None),
+    "ranks": (np.exp(np.clip(3 * np.random.default_rng(0).standard_t(1, (200, 5)), -99, 99)), None),
     " of grades and an age": (np.c_[counts(0) > 0, np.arange(len(counts(0))) % 40 + 20], None),
     " of years": spectra(1990),
     " of spectra without scatter": spectra(scatter=0.0),

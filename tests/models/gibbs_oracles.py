@@ -34,8 +34,7 @@ def log_finite(Z, alpha):
     """log P(Z | alpha) of the finite model, pi_k integrated out by the beta integral."""
     N, K = Z.shape
     m, a = Z.sum(axis=0), alpha / K
-    beta = gammaln(m + a) + gammaln(N - m + 1) - gammaln(N + a + 1)
-    return float(np.sum(np.log(a) + beta))
+    return float(np.sum(np.log(a) + gammaln(m + a) + gammaln(N - m + 1) - gammaln(N + a + 1)))
 
 
 def log_truncated_buffet(Z, alpha):

@@ -97,8 +97,7 @@ def planted_free(n_rows=150):
     """Rows with three features of their own, used by some rows each."""
     rng = np.random.default_rng(0)
     W, Z = np.linalg.qr(rng.normal(size=(6, 3)))[0] * 3, rng.random((n_rows, 3)) < [0.7, 0.5, 0.3]
-    X = rng.normal(size=Z.shape) * Z
-    return 2.0 + X @ W.T + 0.3 * rng.normal(size=(n_rows, 6)), W
+    return 2.0 + rng.normal(size=Z.shape) * Z @ W.T + 0.3 * rng.normal(size=(n_rows, 6)), W
 
 
 @pytest.mark.parametrize("kind", FREE)
