@@ -246,7 +246,7 @@ def classes_apart(
         share = percent(np.trace(by_discriminants) / n)
         said += f". Shrunken linear discriminants, cross-validated, tell {share}"
         if dataset.image_shape is None and 2 < Y.shape[1] == dataset.n_features:
-            two = class_overlap.two_apart(dataset.X, codes)
+            two = class_overlap.two_apart(Y, codes)
             share = percent(np.trace(class_overlap.discriminated(Y[:, two], codes, units)[0]) / n)
             said += f"; of {' and '.join(dataset.column_names[j] for j in two)} alone, {share}"
     others = f" of another {dataset.related}" * bool(dataset.related and not is_unit)

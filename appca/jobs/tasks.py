@@ -103,10 +103,7 @@ class Context:
 
 
 class Paced:
-    """Reports progress, and the remaining time at the recent speed.
-
-    `seconds` is the expected total time, which weighs as much as a second of measured work.
-    """
+    """Reports progress and the time left at the recent speed; `seconds` are expected in all."""
 
     def __init__(self, context: Context, seconds: float | None = None) -> None:
         self.context, self.seconds, self._began = context, seconds, context.clock()

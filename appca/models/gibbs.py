@@ -228,7 +228,8 @@ def draw_block(rng: Generator, data: ChainData, seen: CachedState, *, how: str) 
         births = how == INFINITE
         pseudo, log_rate = 0.0 if births else state.alpha / K, float(np.log(state.alpha / N))
         kernels.scan_columns(Z, a, pseudo, log_rate, rng.random((N, K + births)))
-    return state._replace(X=draw_scores(rng, P, Z, state.sigma2, state.tau2), Z=Z)
+    X = draw_scores(rng, P, Z, state.sigma2, state.tau2)
+    return state._replace(X=X, Z=Z)
 
 
 def draw_scores(rng: Generator, P: Array, Z: Array, sigma2: float, tau2: Array) -> Array:
