@@ -340,5 +340,6 @@ def discriminated(
         P += cross_val_predict(model, Y[rows], codes[rows], groups=groups, **how) / REPEATS
     told, p = classes[P.argmax(axis=1)], P[codes[rows][:, None] == classes]
     np.add.at(table, (codes[rows], told), 1)
-    unlikely = np.argsort(p, kind="stable")[: (p < UNLIKELY).sum()]
+    is_right = 2 * np.diag(table) > table.sum(axis=0)  # of the rows told to be of a class, most are
+    unlikely = [i for i in np.argsort(p, kind="stable") if p[i] < UNLIKELY and is_right[told[i]]]
     return table, {int(rows[i]): (int(told[i]), float(p[i])) for i in unlikely}
