@@ -26,7 +26,7 @@ from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
 from appca.words import capital, counted, fixed, listed, number, of_column, percent, shortened
 
-PANELS, REST, MOST_PAIRS = 20, "rest", 2_000
+PANELS, REST, MOST_PAIRS = 20, "rest", 50_000
 KINDS = {"feature": "column", "score": "score", "use": "use of a component"}
 KINDS |= {"subspace": "subspace", "class": "label", "measure": "fit", "image": "image"}
 
@@ -110,7 +110,7 @@ def _classes_apart(dataset: Dataset, shown: Shown) -> None:
                 columns = ["highest in the class, by Cliff's delta", "lowest"]
                 st.dataframe(pd.DataFrame(of.ends, names, columns), key="markers")
             if of.inside:
-                columns = ["name", "nearest inside it", "and", "distance at one mean and length"]
+                columns = ["inside the name", "one", "another", "distance at one mean and length"]
                 lines = pd.DataFrame(of.inside[:MOST_PAIRS], columns=columns)
                 look = {"on_select": "rerun", "selection_mode": "single-row", "key": "inside"}
                 for i in st.dataframe(lines, **look)["selection"]["rows"]:
