@@ -69,10 +69,8 @@ def sentence(table: np.ndarray, label: str, names: Sequence[str]) -> str:
     pairs = np.transpose(np.unravel_index(np.argsort(-mixed, axis=None)[:NAMED], mixed.shape))
     most = [f"{names[a]} among {names[b]} ({mixed[a, b]:,})" for a, b in pairs if mixed[a, b]]
     said = f"{percent(np.trace(table) / table.sum())} of rows lie among their own {label}"
-    shares = table.sum(axis=1) / table.sum()
-    said += f", where {percent(shares.max())} are {names[shares.argmax()]}" * bool(
-        shares.max() > MOST
-    )
+    share, largest = table.sum(axis=1).max() / table.sum(), names[table.sum(axis=1).argmax()]
+    said += f", where {percent(share)} are {largest}" * bool(share > MOST)
     return said + f"; most mixed: {', '.join(most)}" * bool(most)
 
 

@@ -251,9 +251,8 @@ def classes_apart(
             said += f"; of {' and '.join(dataset.column_names[j] for j in two)} alone, {share}"
     others = f" of another {dataset.related}" * bool(dataset.related and not is_unit)
     about = f"Rows of each {label} by the commonest of their {NEAREST} nearest rows{others}; of "
-    about += "equally common ones the nearer." + " Copies do not count." * bool(
-        dataset.repeated_rows
-    )
+    copied = bool(dataset.repeated_rows)
+    about += "equally common ones the nearer." + " Copies do not count." * copied
     about += " The two features are chosen with all rows." * ("alone" in said)
     ends, inside, far_names = class_overlap.Ends(), class_overlap.Pairs(), dict[int, float]()
     far = class_overlap.apart_in_class(Y, codes) if _are_comparable(dataset) else {}
