@@ -153,8 +153,11 @@ def closest_inside(pairs: Pairs) -> str:
     for _, first, second, away in pairs:
         apart.setdefault((first, second), []).append(away)
     most = Counter(two for two, _ in once).most_common(MARKED)
-    usual = sorted((float(np.median(apart[two])), *two, n) for two, n in most)
-    return ", ".join(f"{a} and {b} ({n:,}, usually {away:.2f} apart)" for away, a, b, n in usual)
+    usual = sorted((float(np.median(apart[two])), two, n) for two, n in most)
+    said = (f"{n:,} of {len(apart[two]):,}, usually {away:.2f} apart" for away, two, n in usual)
+    return ", ".join(
+        f"{a} and {b} ({how})" for (_, (a, b), _), how in zip(usual, said, strict=True)
+    )
 
 
 def apart_in_class(Y: np.ndarray, codes: np.ndarray) -> dict[int, float]:

@@ -252,7 +252,7 @@ def classes_apart(
     others = f" of another {dataset.related}" * bool(dataset.related and not is_unit)
     about = f"Rows of each {label} by the commonest of their {NEAREST} nearest rows{others}; of "
     copied = bool(dataset.repeated_rows)
-    about += "equally common ones the nearer." + " Copies do not count." * copied
+    about += "equally common ones the nearer." + " Its copies do not count." * copied
     about += " The two features are chosen with all rows." * ("alone" in said)
     ends, inside, far_names = class_overlap.Ends(), class_overlap.Pairs(), dict[int, float]()
     far = class_overlap.apart_in_class(Y, codes) if _are_comparable(dataset) else {}
@@ -263,8 +263,7 @@ def classes_apart(
         alike, of = class_overlap.at_one_contrast(dataset.X), dataset.labels["name"]
         far_names = class_overlap.far_groups(alike, codes, of)
         inside = class_overlap.inside_groups(alike, codes, names, of)
-        said += f". Nearest inside a name, of {len({pair[0] for pair in inside}):,}: "
-        said += class_overlap.closest_inside(inside)
+        said += f". Nearest inside a name: {class_overlap.closest_inside(inside)}"
     return ClassesApart(said, about, table, by_discriminants, told, far, ends, inside, far_names)
 
 

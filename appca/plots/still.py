@@ -67,6 +67,7 @@ THEMES = {  # tokens of the canvas's theme.js
 FONTS = (
     *(NAME, "Source Sans Pro", "Arial", "Liberation Sans", "DejaVu Sans"),
     *("Noto Sans CJK JP", "Hiragino Sans", "Yu Gothic", "Microsoft YaHei", "PingFang SC"),
+    *("IPAexGothic", "IPAGothic", "VL PGothic", "WenQuanYi Zen Hei", "Unifont"),  # on Linux
 )
 DPI = 160
 

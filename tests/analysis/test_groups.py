@@ -89,9 +89,7 @@ def test_rows_among_another_class_are_found_where_classes_stand_apart(seed):
     inside = of_classes.inside_groups(ink, n[:9] % 3, "abc", font)
     assert [pair[:3] for pair in inside[:3]] == [("w", *"bc"), ("v", *"ab"), ("u", *"ab")]
     assert inside[0][3] == pytest.approx(2 * np.sin(np.deg2rad(5))), "whatever the contrast"
-    said = (
-        "a and b (3, usually 0.52 apart), b and c (3, usually 1.00 apart)"  # by 30 and 60 degrees
-    )
+    said = "a and b (3 of 3, usually 0.52 apart), b and c (3 of 3, usually 1.00 apart)"
     assert (len(inside), of_classes.closest_inside(inside)) == (9, said)
     away = of_classes.far_groups(X[:60] + 9 * (n[:60, None] > 53), n[:60] % 2, n[:60] // 6)
     assert next(iter(away)) == 54, "the first of a group of which every row is far"
