@@ -330,8 +330,8 @@ HELP = (
     "K and L: a value far beyond the others of its feature, or a large Mahalanobis distance."
 )
 WHAT_TO_DO = "Check the first rows. One far from its subspace is often an error, or of a kind that "
-WHAT_TO_DO += "the fit has not learned; one far out within it is extreme, or an error."
-LASSO = ":material/lasso_select:"
+WHAT_TO_DO += "the fit has not learned; one far out within it is extreme."
+LASSO, STRIP = ":material/lasso_select:", "height:40px;max-width:80vw;object-fit:contain"
 ODD = "far in a feature or against the correlations", "rough or with a spike, unlike others"
 
 
@@ -385,13 +385,13 @@ def suspects(dataset: Dataset, shown: Shown, odd: dict[int, str]) -> dict[str, d
         few = f"; those of {mix}, which mix, only if none of their own is near"
         told[f"Among rows of another {label}{few * bool(mix)}"] = places
         low = {r: f"{ids[r]} ({percent(p, 1)}, rather {names[c]})" for r, (c, p) in of.told.items()}
-        told[f"Less than 5% likely in their {label}, by linear discriminants"] = low
+        told[f"Under 5% likely in their {label}, by discriminants"] = low
         same = overlap.equal_to_others(dataset.equal_rows, codes)
         told[f"Equal to a row of another {label}"] = like(same)
         far = {row: f"{ids[row]} ({names[codes[row]]}, {x:.1f} times)" for row, x in of.far.items()}
         told[f"Farthest from others of their {label}, times the usual distance"] = far
         names_far = {row: f"{ids[row]} ({x:.1f} times)" for row, x in of.far_names.items()}
-        told["Of a name far from the others, times the usual distance"] = names_far
+        told["Of a name far from others, times the usual distance"] = names_far
     pairs = kept(f"nearly-{key}", partial(analysis.nearly_equal, dataset, fitted, near))
     repeated = {row: of for row, of in dataset.repeated_rows.items() if same.get(row) != of}
     told |= {"Nearly equal": like(pairs), "Repeated rows": like(repeated)}
@@ -445,11 +445,11 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             st.markdown(markdown(said_of), width="content")
             if dataset.image_shape is not None:
                 picture = strip(dataset, places[:IMAGES])
-                st.html(tag("img", "", src=picture, alt="the first ones", style="height:40px"))
+                st.html(tag("img", "", src=picture, alt="the first ones", style=STRIP))
             press("Select", f"{key}_select", state.put, dataset, places, icon=LASSO)
             gone = counted(len(of), "row")
             is_few = len(of) <= MOST_WRONG * dataset.n_rows  # else classes overlap
-            if key != "farthest" and (is_few or key not in ("among", "less")):
+            if key != "farthest" and (is_few or key not in ("among", "under")):
                 controls.leave_out_button("Leave out", dataset, places, gone, f"{key}_leave_out")
     columns |= rows.nearest_classes(dataset, nearest(dataset, shown))
     row = rows.draw(dataset, shown.fitted, said, order, shown.key, columns)
