@@ -74,8 +74,10 @@ def sentence(table: np.ndarray, label: str, names: Sequence[str]) -> str:
     return said + f"; most mixed: {', '.join(most)}" * bool(most)
 
 
-def two_apart(X: np.ndarray, codes: np.ndarray) -> list[int]:
+def two_apart(X: np.ndarray, codes: np.ndarray, prepare: Any = None) -> list[int]:
     """Return the feature that tells classes best, and the best one without what it predicts."""
+    if prepare is not None and not prepare.is_by_row:
+        X = prepare.apply(X.astype(np.float64))
     Z, first = X - X.mean(axis=0), int(between(X, codes).argmax())
     slopes = Z.T @ Z[:, first] / max(Z[:, first] @ Z[:, first], np.finfo(float).tiny)
     rest = Z - np.outer(Z[:, first], slopes)

@@ -178,10 +178,7 @@ def halves_of(now: RunConfig) -> StabilityConfig | None:
 
 
 def models_of(now: RunConfig) -> ModelsConfig:
-    """Return the comparison of models with a fit's K and L and the other settings of its aPPCA.
-
-    If L is learned, it is taken from the last comparison that differs only in L.
-    """
+    """Return the comparison of models at a fit's K and L; a learned L is that of the last one."""
     chosen = now.parameters if now.model == "aPPCA" else {"n_components": now.k}
     wanted = suited("aPPCA", {**defaults("aPPCA"), **chosen, "inference": "em"})
     L, K = wanted["n_active"], int(wanted["n_components"])

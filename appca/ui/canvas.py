@@ -77,26 +77,31 @@ def scene_of(
 
 
 _of_fit, coloured = by_key(16)(scene_shown), by_key(16)(colour_of)
+on_axes = by_key(16)(axes_map)
 
 
 def maps_of(dataset: Dataset, shown: fits.Shown) -> dict[str, Map]:
     """Return the maps of a fit that need no job: by PCA and, of tables, by two features."""
     maps = {"pca": principal_of(dataset, shown.config, shown)}
     if axes := controls.axes_of(dataset, shown.fitted):
-        maps["features"] = axes_map(dataset, shown.fitted, axes)
+        maps["features"] = on_axes(f"{shown.key}-{axes}", dataset, shown.fitted, axes)
     return maps
 
 
 def principal_of(dataset: Dataset, config: RunConfig, shown: fits.Shown | None = None) -> Map:
     """Return the map of the first two principal components, with gaps filled by the fit shown."""
     before = services.prepared(dataset.digest, config.preprocessing)
-    key, X = f"pca-{dataset.digest}-{json.dumps(config.preprocessing)}", dataset.X
-    if dataset.missing is not None and shown is not None:
-        key, X = f"{key}-{shown.key}", shown.fitted.completed(X, dataset.missing)
-    few, dtype = dataset.n_rows <= MOST_COPIED, np.result_type(X.dtype, np.float32)
-    read = partial(before.transform if few else partial(before.blocks, dtype=dtype), X)
+    key = f"pca-{dataset.digest}-{json.dumps(config.preprocessing)}"
+    key += f"-{shown.key}" if shown and dataset.n_missing else ""
+    few, dtype = dataset.n_rows <= MOST_COPIED, np.result_type(dataset.X.dtype, np.float32)
     names = None if picture_shape(dataset) else dataset.feature_names
-    return kept(key, lambda: principal_map(read() if few else read, names))
+
+    def make() -> Map:
+        X = shown.fitted.completed(dataset.X, dataset.missing) if shown else dataset.X
+        read = partial(before.transform if few else partial(before.blocks, dtype=dtype), X)
+        return principal_map(read() if few else read, names)
+
+    return kept(key, make)
 
 
 PREFIX, HOST = "/canvas", STATIC / "host.js"

@@ -112,12 +112,9 @@ def axes_of(dataset: Dataset, fitted: FittedRun) -> list[int]:
         return []
     usual = np.argsort(-np.abs(patterns(fitted, None)).max(axis=0), kind="stable")[:2].tolist()
     step, prepare = 1 + dataset.X.size // (1 << 20), fitted.preprocessing.prepare  # of a sample
-    X, way = dataset.X[::step], ""
-    if prepare is not None and not prepare.is_by_row:
-        X, way = prepare.apply(X.astype(np.float64)), prepare.name
     for of in classes(dataset):
-        key = f"apart-{dataset.digest}-{of.title}-{way}"
-        usual = services.kept(key, partial(two_apart, X, of.codes[::step]))
+        key = f"apart-{dataset.digest}-{of.title}-{prepare and prepare.name}"
+        usual = services.kept(key, partial(two_apart, dataset.X[::step], of.codes[::step], prepare))
     return [st.session_state.get(axis_key(dataset, i), j) for i, j in enumerate(usual)]
 
 

@@ -136,8 +136,9 @@ def _rows(dataset: Dataset, shown: Shown) -> list[tuple[str, np.ndarray, str]]:
     kinds = [kind for kind in offered if kind != of]
     first = 0
     for named, names, codes in controls.classes(dataset) if of == token else ():
-        if len(inside := np.unique(codes[mask])) == 1 and mask.sum() < (codes == inside[0]).sum():
-            first = kinds.index(f"{named} = {names[inside[0]]}")  # with the rest of the class
+        code = codes[mask].max()
+        if code >= 0 and (codes[mask] == code).all() and mask.sum() < (codes == code).sum():
+            first = kinds.index(f"{named} = {names[code]}")  # with the rest of the class
     against = st.selectbox("with", kinds, first, key=f"group_against-{of}-{key}", **look)
     label, rows = offered[against]
     others = np.isin(every, rows) & ~mask

@@ -281,12 +281,11 @@ def open_tab() -> None:
 
 
 def _files() -> None:
-    generation = st.session_state.setdefault(KEYS.upload, 0)
     folder = st.session_state.get("upload_folder", False)
     uploaded = st.file_uploader(
         "Drop a file, a folder or images anywhere",
         accept_multiple_files="directory" if folder else True,
-        key=f"upload-{'folder-' * folder}{generation}",
+        key=f"upload-{'folder-' * folder}{st.session_state.setdefault(KEYS.upload, 0)}",
         help="Several files make one data set: images, IDX with labels, a recording with its mask.",
     )
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -211,8 +211,7 @@ def _set(wanted: RunConfig) -> None:
 
 def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:
     """Continue without some rows (indices or a mask (N,)) and with the same settings."""
-    stored = services.datasets().get(dataset.digest)  # has the class names of the file
-    move_to(services.put_again(stored.without(rows, why)))
+    move_to(services.put_again(services.datasets().get(dataset.digest).without(rows, why)))
 
 
 def fill_gaps(dataset: Dataset) -> None:

@@ -270,9 +270,8 @@ def _head(column: SeenColumn, holds: ColumnLook, can_change: bool) -> str:
     name = tag("b", words(shortened(column.name, 24)), title=column.name)
     css = f"ca-role ca-{column.role}"
     if can_change:
-        names = [capital(role) for role in LISTED]
         now, label = LISTED.index(column.role), f"Role of {column.name}"
-        role = choice(names, "role", column.number, now, label, css)
+        role = choice([*map(capital, LISTED)], "role", column.number, now, label, css)
     else:
         role = tag("span", capital(column.role), css)
     said = tag("small", words(holds.words), "ca-amber" * (column.n_missing > 0))

@@ -130,7 +130,7 @@ def test_views_keep_their_places_and_a_second_one_is_a_press_away(start, monkeyp
 
 def test_two_features_of_a_table_can_be_the_axes(start, monkeypatch):
     axes, wine = [], load("wine")
-    monkeypatch.setattr(canvas, "axes_map", lambda *of: axes.append(of[2]) or Map("", wine.X))
+    monkeypatch.setattr(canvas, "on_axes", lambda *of: axes.append(of[3]) or Map("", wine.X))
     healthy(Bar(app := healthy(start(PAGE, data=wine))).send("view", "features"))
     healthy(app.selectbox(key="axis-menu-1").set_value(6).run())
     healthy(go(app, "export"))
